@@ -48,7 +48,7 @@ def main() -> None:
     )
     argv = ["systemd-sysusers", *(["--dry-run"] if module.check_mode else []), "-"]
     try:
-        done = programs.run(
+        process = programs.run(
             argv,
             seconds=SECONDS,
             next_command="journalctl --boot --priority=err",
@@ -56,9 +56,9 @@ def main() -> None:
         )
     except RefusedError as error:
         module.fail_json(**error.result())
-    if done.returncode:
-        module.fail_json(msg=f"systemd-sysusers: {done.stderr.strip()}; next: getent passwd")
-    created = [line for line in (done.stdout + done.stderr).splitlines() if "Creating" in line]
+    if process.returncode:
+        module.fail_json(msg=f"systemd-sysusers: {process.stderr.strip()}; next: getent passwd")
+    created = [line for line in (process.stdout + process.stderr).splitlines() if "Creating" in line]
     host_manifest.put(module, items(module.params["lines"]))
     module.exit_json(changed=bool(created), created=created)
 

@@ -56,15 +56,15 @@ def _xml(content: str) -> str | None:
 
 
 def _sshd(content: str) -> str | None:
-    """Ask sshd itself: one that does not start lets no user in."""
+    """Return sshd's error in a configuration: an sshd that does not start locks all users out."""
     with tempfile.NamedTemporaryFile("w", encoding="utf-8") as stream:
         stream.write(content)
         stream.flush()
-        done = subprocess.run(
+        process = subprocess.run(
             [SSHD, "-t", "-f", stream.name], capture_output=True, text=True, check=False
         )  # fmt: skip
-    said = " ".join((done.stderr or done.stdout).replace(stream.name, "line").split())
-    return f"sshd refuses the rendered file: {said}; next: sshd -t" if done.returncode else None
+    message = " ".join((process.stderr or process.stdout).replace(stream.name, "line").split())
+    return f"sshd refuses the rendered file: {message}; next: sshd -t" if process.returncode else None
 
 
 def attributes_of(entry: dict[str, Any], default_mode: str) -> dict[str, str]:
@@ -77,9 +77,9 @@ def attributes_of(entry: dict[str, Any], default_mode: str) -> dict[str, str]:
 
 
 def set_attributes(module: AnsibleModule, path: str, attributes: dict[str, str]) -> bool:
-    """Give what is there its owner and mode, with Ansible's own helper; tell whether they differed."""
-    others = dict.fromkeys(("seuser", "serole", "selevel", "setype", "attributes"))
-    arguments = module.load_file_common_arguments({"path": path, **attributes, **others}, path)
+    """Set owner and mode with Ansible's own helper; return whether they differed."""
+    unset = dict.fromkeys(("seuser", "serole", "selevel", "setype", "attributes"))
+    arguments = module.load_file_common_arguments({"path": path, **attributes, **unset}, path)
     return bool(module.set_fs_attributes_if_different(arguments, False))
 
 
@@ -90,8 +90,8 @@ def ensure_directory(module: AnsibleModule, entry: dict[str, Any]) -> dict[str, 
         return {"before": "", "after": "directory\n"}
     with safe_path.opened_folder(entry["dest"], make=True) as place:
         differed = set_attributes(module, place.path, attributes_of(entry, "0755"))
-        given = "taken_from" in entry and not module.check_mode and take(place, entry)
-    if missing or differed or given:
+        copied = "taken_from" in entry and not module.check_mode and take(place, entry)
+    if missing or differed or copied:
         return {"before": "", "after": f"directory {entry.get('mode', '0755')}\n"}
     return None
 
@@ -103,15 +103,15 @@ def take(place: Place, entry: dict[str, Any]) -> bool:
 
 
 def ensure_contents(module: AnsibleModule, entry: dict[str, Any]) -> dict[str, Any] | None:
-    """Remove what lies in the directory under another name than those of ``only``."""
+    """Remove the entries of the directory whose names are not in ``only``."""
     if not Path(entry["dest"]).is_dir():
         return None
     with safe_path.opened_folder(entry["dest"]) as place:
-        extra = sorted(found for found in Path(place.path).iterdir() if found.name not in entry["only"])
+        extra = sorted(path for path in Path(place.path).iterdir() if path.name not in entry["only"])
         if not module.check_mode:
-            for found in extra:
-                found.unlink()
-    names = "".join(f"{entry['dest']}/{found.name}\n" for found in extra)
+            for path in extra:
+                path.unlink()
+    names = "".join(f"{entry['dest']}/{path.name}\n" for path in extra)
     return {"before": names, "after": ""} if extra else None
 
 
@@ -158,10 +158,10 @@ def ensure_file(module: AnsibleModule, entry: dict[str, Any], content: str) -> d
 
 
 def has(place: Place, attributes: dict[str, str]) -> bool:
-    """Tell whether the file has this owner and mode."""
-    found = place.status()
-    wanted = uid(attributes["owner"]), gid(attributes["group"]), int(attributes["mode"], 8)
-    return found is not None and (found.st_uid, found.st_gid, found.st_mode & 0o7777) == wanted
+    """Whether the file has this owner and mode."""
+    status = place.status()
+    expected = uid(attributes["owner"]), gid(attributes["group"]), int(attributes["mode"], 8)
+    return status is not None and (status.st_uid, status.st_gid, status.st_mode & 0o7777) == expected
 
 
 def ensure_absent(module: AnsibleModule, entry: dict[str, Any]) -> dict[str, Any] | None:
@@ -200,8 +200,8 @@ def _item(entry: dict[str, Any], secrets: dict[str, str]) -> dict[str, Any]:
     if "link" in entry:
         return {"kind": "link", **path, "target": str(entry["link"])}
     if entry.get("directory"):
-        own = {"only": sorted(entry["only"])} if "only" in entry else {}
-        return {"kind": "directory", **path, **_mode(attributes_of(entry, "0755")), **own}
+        contents = {"only": sorted(entry["only"])} if "only" in entry else {}
+        return {"kind": "directory", **path, **_mode(attributes_of(entry, "0755")), **contents}
     content = secrets[entry["dest"]] if entry.get("secret") else entry["content"]
     attributes = attributes_of(entry, "0600" if entry.get("secret") else "0644")
     return {"kind": "file", **path, **_mode(attributes), **host_state.fingerprint(content.encode())}

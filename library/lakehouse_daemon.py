@@ -127,75 +127,76 @@ def properties(unit: str) -> dict[str, str]:
     return units.properties(systemctl("show", *units.SHOWN, unit).stdout.splitlines())
 
 
-def is_settled(known: dict[str, str], unit: dict[str, Any]) -> bool:
-    """Whether nothing is to be done to a unit, and it answers."""
+def is_settled(state: dict[str, str], unit: dict[str, Any]) -> bool:
+    """Whether a unit is in the desired state and ready."""
     enabled = boolean(unit.get("enabled", True))
-    stale = units.is_stale(known, unit.get("files", []))
-    as_desired = units.is_as_desired(known, enabled=enabled, stale=stale)
+    stale = units.is_stale(state, unit.get("files", []))
+    as_desired = units.is_as_desired(state, enabled=enabled, stale=stale)
     if not enabled or not as_desired:
         return as_desired
-    return not units.is_deaf(known, unit.get("listens", [])) and wrong(unit.get("ready", [])) is None
+    return not units.is_deaf(state, unit.get("listens", [])) and first_error(unit.get("ready", [])) is None
 
 
 def wait(module: AnsibleModule, unit: str, probes: list[dict[str, Any]], seconds: int) -> None:
-    """Ask until every answer is right; fail with the last wrong one."""
+    """Wait until every probe passes; fail with the last error."""
     deadline = time.monotonic() + seconds
     for probe in probes:
-        while (answer := ask(probe)) is not None:
-            asked = probe.get("unit", unit)
-            dead = properties(asked)["ActiveState"] == "failed"
+        while (error := ask(probe)) is not None:
+            probed_unit = probe.get("unit", unit)
+            dead = properties(probed_unit)["ActiveState"] == "failed"
             if dead or time.monotonic() > deadline:
-                fail(module, asked, "failed" if dead else f"not ready after {seconds} s", answer)
+                fail(module, probed_unit, "failed" if dead else f"not ready after {seconds} s", error)
             time.sleep(POLL_SECONDS)
 
 
-def wrong(probes: list[dict[str, Any]]) -> str | None:
-    """Return the first answer that is not right; None where all of them are."""
-    return next((answer for probe in probes if (answer := ask(probe)) is not None), None)
+def first_error(probes: list[dict[str, Any]]) -> str | None:
+    """Return the error of the first probe that fails; None if all pass."""
+    return next((error for probe in probes if (error := ask(probe)) is not None), None)
 
 
-def serves(known: dict[str, str], ready: list[dict[str, Any]]) -> bool:
-    """Whether a restart takes something away: the unit is active, and the first answer, its own, is right.
+def serves(state: dict[str, str], ready: list[dict[str, Any]]) -> bool:
+    """Whether a restart interrupts the service: the unit is active, and its own probe, the first, passes.
 
-    One that does not come back by itself must not wait for a turn: those who have it may wait for its return.
+    A unit that fails must not wait for its turn: the unit whose turn it is may wait for this one.
     """
-    return known["ActiveState"] == "active" and wrong(ready[:1]) is None
+    return state["ActiveState"] == "active" and first_error(ready[:1]) is None
 
 
 def pass_gate(module: AnsibleModule, unit: str) -> None:
-    """Return when the unit may be restarted; fail with what is in its way.
+    """Wait until the gate allows the restart of the unit; fail with its reason after a timeout.
 
-    Its own answer, the first, tells whether it serves: the others depend on what the gate asks, too.
+    The unit's own probe, the first, decides whether it serves: the others depend on the gate's subject, too.
     """
-    gate, own = module.params["gate"], module.params["ready"][:1]
+    gate, own_probe = module.params["gate"], module.params["ready"][:1]
     deadline = time.monotonic() + GATE_SECONDS
-    while (shut := wrong(gate)) is not None and wrong(own) is None:
+    while (reason := first_error(gate)) is not None and first_error(own_probe) is None:
         if time.monotonic() > deadline:
             module.fail_json(
-                msg=f"{unit}: not restarted after {GATE_SECONDS} s: {shut}; next: .venv/bin/lakehouse doctor"
+                msg=f"{unit}: not restarted after {GATE_SECONDS} s: {reason};"
+                " next: .venv/bin/lakehouse doctor"
             )
         time.sleep(GATE_POLLS * POLL_SECONDS)
 
 
 def announce(unit: str, argv: list[str]) -> None:
-    """Tell a unit that it is about to be restarted; return once it has ended, or systemd has to end it."""
+    """Announce the restart to a unit; return when its process has ended, or after a timeout."""
     pid = systemctl("show", "--property=MainPID", "--value", unit).stdout.strip()
     if not argv or pid == NO_PROCESS:
         return
     try:
-        told = programs.run(argv, seconds=TELL_SECONDS, next_command=f"systemctl restart {unit}")
+        process = programs.run(argv, seconds=TELL_SECONDS, next_command=f"systemctl restart {unit}")
     except RefusedError:
         return
     deadline = time.monotonic() + LEAVE_SECONDS
-    while told.returncode == 0 and Path("/proc", pid).exists() and time.monotonic() < deadline:
+    while process.returncode == 0 and Path("/proc", pid).exists() and time.monotonic() < deadline:
         time.sleep(POLL_SECONDS)
 
 
-def fail(module: AnsibleModule, unit: str, what: str, answer: str) -> None:
+def fail(module: AnsibleModule, unit: str, problem: str, detail: str) -> None:
     """End with the evidence and the next command."""
     argv = ["journalctl", "--no-pager", "--output=cat", f"--lines={LOG_LINES}", f"--unit={unit}"]
     log = programs.run(argv, seconds=60, next_command=f"systemctl status {unit}").stdout
-    module.fail_json(msg=f"{unit}: {what}: {answer}; next: journalctl -u {unit}", log=log.splitlines())
+    module.fail_json(msg=f"{unit}: {problem}: {detail}; next: journalctl -u {unit}", log=log.splitlines())
 
 
 def main() -> None:
@@ -222,9 +223,11 @@ def main() -> None:
         supports_check_mode=True,
     )
     try:
-        if (looked := module.params["look"]) is not None:
-            unsettled = [unit["name"] for unit in looked if not is_settled(properties(unit["name"]), unit)]
-            record(module, [unit for unit in looked if unit["name"] not in unsettled])
+        if (listed_units := module.params["look"]) is not None:
+            unsettled = [
+                unit["name"] for unit in listed_units if not is_settled(properties(unit["name"]), unit)
+            ]
+            record(module, [unit for unit in listed_units if unit["name"] not in unsettled])
             module.exit_json(changed=False, unsettled=unsettled)
         bring(module)
     except RefusedError as error:
@@ -232,34 +235,34 @@ def main() -> None:
 
 
 def loaded(module: AnsibleModule, unit: str, enabled: bool) -> dict[str, str]:
-    """Return what systemd knows of the unit; end the module where there is none."""
-    known = properties(unit)
-    unread = known["LoadState"] == "not-found" or known["NeedDaemonReload"] == "yes"
+    """Return systemd's state of the unit; end the module if it does not exist."""
+    state = properties(unit)
+    unread = state["LoadState"] == "not-found" or state["NeedDaemonReload"] == "yes"
     if unread and not module.check_mode:
         systemctl("daemon-reload")
-        known = properties(unit)
-    if known["LoadState"] != "loaded":
-        if not enabled:  # what was never installed is stopped already
+        state = properties(unit)
+    if state["LoadState"] != "loaded":
+        if not enabled:  # a unit that was never installed is stopped already
             record(module, [module.params])
             module.exit_json(changed=False, action="none")
         if module.check_mode:
             module.exit_json(changed=enabled, action="started")
-        module.fail_json(msg=f"{unit}: systemd says {known['LoadState']}; next: systemctl status {unit}")
-    return known
+        module.fail_json(msg=f"{unit}: systemd says {state['LoadState']}; next: systemctl status {unit}")
+    return state
 
 
 def bring(module: AnsibleModule) -> None:
     """Bring the unit into the desired state, and end the module."""
     unit, enabled = module.params["name"], module.params["enabled"]
-    known = loaded(module, unit, enabled)
+    state = loaded(module, unit, enabled)
     pending = module.params["pending"] if module.check_mode else ()
-    stale = units.is_stale(known, module.params["files"], pending)
-    action = units.needed(known, enabled=enabled, stale=stale)
-    if action == "none" and enabled and units.is_deaf(known, module.params["listens"]):
+    stale = units.is_stale(state, module.params["files"], pending)
+    action = units.needed(state, enabled=enabled, stale=stale)
+    if action == "none" and enabled and units.is_deaf(state, module.params["listens"]):
         action = "restarted"
-    if action == "restarted" and module.params["hold"] and serves(known, module.params["ready"]):
+    if action == "restarted" and module.params["hold"] and serves(state, module.params["ready"]):
         module.exit_json(changed=False, action="held")
-    switch = not units.is_switched(known, enabled)
+    switch = not units.is_switched(state, enabled)
     if not module.check_mode:
         if switch:
             systemctl("enable" if enabled else "disable", unit)
@@ -268,9 +271,9 @@ def bring(module: AnsibleModule) -> None:
             announce(unit, module.params["announce"])
         if action != "none":
             verb = {"started": "start", "restarted": "restart", "stopped": "stop"}[action]
-            done = systemctl(verb, unit)
-            if done.returncode:
-                fail(module, unit, f"{verb} failed", done.stderr.strip())
+            process = systemctl(verb, unit)
+            if process.returncode:
+                fail(module, unit, f"{verb} failed", process.stderr.strip())
         if enabled:
             rejoin = module.params["rejoin"] if action == "restarted" else []
             wait(module, unit, [*module.params["ready"], *rejoin], module.params["timeout"])

@@ -63,18 +63,22 @@ def main() -> None:
     after = hdfs_hosts.written(entries)
     changed = after != before or not has_attributes(path)
     if changed and not module.check_mode:
-        # The NameNode reads it at any moment.
+        # The NameNode may read the file at any time, so it is replaced atomically.
         new = path.with_name(f".{path.name}.new")
         new.write_text(after, encoding="utf-8")
         new.chmod(MODE)
         new.replace(path)
-    # Without a digest: a host that leaves is another line of it.
+    # Without a digest: the line of a host that leaves changes later.
     file = {"kind": "file", "path": str(path), "owner": "root", "group": "root", "mode": f"{MODE:04o}"}
     listed = {"name": str(path), "hosts": module.params["hosts"], "url": module.params["namenode"]}
     host_manifest.put(module, [file, {"kind": "datanodes", **listed}])
-    known = registered(module.params["namenode"]) if module.params["namenode"] else None
-    unknown = [] if known is None else [name for name in module.params["hosts"] if name not in known]
-    module.exit_json(changed=changed, hosts=[one["hostName"] for one in entries], unknown=unknown)
+    registered_hosts = registered(module.params["namenode"]) if module.params["namenode"] else None
+    unknown = (
+        []
+        if registered_hosts is None
+        else [name for name in module.params["hosts"] if name not in registered_hosts]
+    )
+    module.exit_json(changed=changed, hosts=[entry["hostName"] for entry in entries], unknown=unknown)
 
 
 def has_attributes(path: Path) -> bool:

@@ -45,9 +45,9 @@ def main() -> None:
         supports_check_mode=True,
     )
     options = module.params
-    found = check(Path("/"), options, options["forsaken"], options["cluster_id"])
-    if found:
-        module.fail_json(msg="\n".join(f"{each['fact']}; {_next(each['action'])}" for each in found))
+    findings = check(Path("/"), options, options["forsaken"], options["cluster_id"])
+    if findings:
+        module.fail_json(msg="\n".join(f"{row['fact']}; {_next(row['action'])}" for row in findings))
     module.exit_json(changed=False)
 
 

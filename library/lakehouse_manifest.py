@@ -49,15 +49,15 @@ RETURN = r"""
 
 
 def as_they_are(items: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Give items, those with C(now) with the content that is there; their path is a pattern."""
+    """Give the items, those with C(now) with the current content of the files that match their path."""
     for item in items:
         if not item.get("now"):
             yield item
             continue
-        rest = {name: value for name, value in item.items() if name != "now"}
+        fields = {name: value for name, value in item.items() if name != "now"}
         pattern = Path(item["path"])
         for path in sorted(pattern.parent.glob(pattern.name)):
-            yield {**rest, "path": str(path), **host_state.fingerprint(path.read_bytes())}
+            yield {**fields, "path": str(path), **host_state.fingerprint(path.read_bytes())}
 
 
 def main() -> None:

@@ -1,5 +1,5 @@
 #!/usr/bin/python
-"""The metastore's schema: initialised once, never over something else."""
+"""The metastore's schema: initialised once, and only in an empty database."""
 
 from __future__ import annotations
 
@@ -56,10 +56,10 @@ def main() -> None:
     except UnansweredError as error:
         if not module.check_mode:
             module.fail_json(**error.result())
-        # A server that answers has a database which a run lets the role into first.
+        # A server that denies the login has the database: a run grants the login before this module.
         changed = not isinstance(error, DeniedError)
-        what = "taken for an empty database" if changed else "the schema is not judged"
-        module.warn(f"{what}, because it cannot be asked yet: {error.what}")
+        consequence = "taken for an empty database" if changed else "the schema is not judged"
+        module.warn(f"{consequence}, because it cannot be asked yet: {error.what}")
     except RefusedError as error:
         module.fail_json(**error.result())
     module.exit_json(changed=changed, version=module.params["version"])

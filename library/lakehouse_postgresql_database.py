@@ -83,16 +83,16 @@ def main() -> None:
         supports_check_mode=True,
     )
     server = Server(module.params["port"])
-    done = []
+    changes = []
     try:
         for login in module.params["databases"]:
-            done += needed(server, login, module.warn) if module.check_mode else apply(server, login)
+            changes += needed(server, login, module.warn) if module.check_mode else apply(server, login)
         if not module.check_mode:
             records = [item for login in module.params["databases"] for item in items(server, login)]
             host_manifest.put(module, records)
     except RefusedError as error:
         module.fail_json(**error.result())
-    module.exit_json(changed=bool(done), done=done)
+    module.exit_json(changed=bool(changes), done=changes)
 
 
 if __name__ == "__main__":

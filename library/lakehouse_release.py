@@ -121,11 +121,13 @@ def point(link: Path, target: str, *, anew: bool = False) -> bool:
 
 
 def superseded(root: Path, keep: int) -> list[Path]:
-    """Return the releases beyond the newest `keep`, oldest last; what is current counts as the newest."""
-    found = [path for path in (root / "releases").iterdir() if path.is_dir() and path.suffix != ".partial"]
+    """Return the releases beyond the newest `keep`, oldest last; the current one counts as the newest."""
+    release_folders = [
+        path for path in (root / "releases").iterdir() if path.is_dir() and path.suffix != ".partial"
+    ]
     current = (root / "current").resolve()
-    found.sort(key=lambda path: (path.resolve() == current, path.stat().st_mtime), reverse=True)
-    return found[max(keep, 1) :]
+    release_folders.sort(key=lambda path: (path.resolve() == current, path.stat().st_mtime), reverse=True)
+    return release_folders[max(keep, 1) :]
 
 
 def opened(processes: Path = Path("/proc")) -> set[Path]:

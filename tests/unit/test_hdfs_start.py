@@ -64,6 +64,6 @@ def test_a_start_waits_until_safe_mode_has_ended(monkeypatch: pytest.MonkeyPatch
 
 def test_a_datanode_is_not_ready_in_safe_mode_and_says_why() -> None:
     with hdfs([ON]) as ready:
-        said = daemon.wrong(ready)
+        said = daemon.first_error(ready)
     assert said
     assert said.endswith(f"beans.0.Safemode is {ON!r} (expected '')")

@@ -118,7 +118,7 @@ class MetadataCopies:
         # Two states of a table may share a manifest.
         if self._hdfs.status(path) is None:
             copy = replace(_read_only(original), length=len(content))
-            hdfs_tree.put(self._hdfs, path, io.BytesIO(content), copy, made=f"{path}.half")
+            hdfs_tree.put(self._hdfs, path, io.BytesIO(content), copy, temporary=f"{path}.half")
         return Moved(self._hdfs_root.uri(uri, path), len(content))
 
     def _make_folders(self, folder: str, relative: str, view: View) -> None:

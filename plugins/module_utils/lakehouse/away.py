@@ -62,35 +62,35 @@ def _is_mark(mark: Mark) -> bool:
 
 
 def notes(text: str) -> dict[str, Mark]:
-    """Return the marks of hosts that were offline, by name. Raises ValueError where they cannot be read."""
-    found: Any = json.loads(text) if text.strip() else {}
+    """Return the marks of offline hosts, by name. Raises ValueError if they cannot be parsed."""
+    marks: Any = json.loads(text) if text.strip() else {}
     try:
-        return {name: read(json.dumps(mark)) for name, mark in found.items()}
+        return {name: read(json.dumps(mark)) for name, mark in marks.items()}
     except (AttributeError, RecursionError) as error:
         raise ValueError("no marks of hosts") from error
 
 
 def noted(marks: Mapping[str, Mark]) -> str:
-    """Return what the file of notes holds."""
+    """Return the content of the file of notes."""
     return json.dumps(marks, sort_keys=True, indent=1) + "\n"
 
 
-def of(own: Mark | None, note: Mark | None) -> Mark:
-    """Return the mark of a host: its own, which is None while it is unknown, or else the note of it."""
-    if own or not note:
-        return own or {}
-    return note if own is None else {**note, "back": True}
+def of(mark: Mark | None, note: Mark | None) -> Mark:
+    """Return the mark of a host: its own, None while that is unknown, or else the noted one."""
+    if mark or not note:
+        return mark or {}
+    return note if mark is None else {**note, "back": True}
 
 
 def told(mark: Mark) -> str:
-    """Return what people call it, such as `in maintenance until 12:30 UTC (run r17)`."""
-    words = (
+    """Return the mark as text, such as `in maintenance until 12:30 UTC (run r17)`."""
+    text = (
         f"in maintenance until {_clock(mark['until'])}"
         if mark["state"] == MAINTENANCE
         else f"no longer of the cluster since {_clock(mark['since'])}"
     )
-    words += ", and answers again" if mark.get("back") else ""
-    return f"{words} (run {mark['run']})"
+    text += ", and answers again" if mark.get("back") else ""
+    return f"{text} (run {mark['run']})"
 
 
 def way_back(mark: Mark, host: str) -> str:

@@ -25,16 +25,16 @@ class DocumentError(ValueError):
     """A field that is not what it has to be, in one line."""
 
 
-def parse(text: str | bytes, what: str) -> Any:
-    """Return what a text of JSON holds; DocumentError for one that is too long, too deep or no JSON."""
+def parse(text: str | bytes, subject: str) -> Any:
+    """Return a parsed JSON document; DocumentError for a text that is too long, too deep or no JSON."""
     if len(text) > MOST_BYTES:
-        raise DocumentError(f"{what} is longer than {MOST_BYTES >> 20} MiB")
+        raise DocumentError(f"{subject} is longer than {MOST_BYTES >> 20} MiB")
     try:
         return json.loads(text)
     except RecursionError:
-        raise DocumentError(f"{what} is nested too deeply") from None
+        raise DocumentError(f"{subject} is nested too deeply") from None
     except ValueError as error:
-        raise DocumentError(f"{what} is no JSON: {printable(str(error))}") from None
+        raise DocumentError(f"{subject} is no JSON: {printable(str(error))}") from None
 
 
 def printable(text: str) -> str:
@@ -43,7 +43,7 @@ def printable(text: str) -> str:
 
 
 def shown(value: Any) -> str:
-    """Return the beginning of a value on one line, for a person who is told that it is wrong."""
+    """Return the beginning of a value on one line, for an error message."""
     text = repr(value) if isinstance(value, (str, int, float, bool, type(None))) else type(value).__name__
     return printable(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}...")
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 
-def counted(number: int, one: str, several: str = "") -> str:
-    """Return a number with what is counted: `one` of it, or `several`, which is `one` with an s unless given.
+def counted(number: int, singular: str, plural: str = "") -> str:
+    """Return a number with its noun: `singular`, or `plural`, by default the singular with an s.
 
     A verb belongs to both forms: counted(1, "block lacks a replica", "blocks lack a replica").
     """

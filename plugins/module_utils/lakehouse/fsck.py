@@ -55,7 +55,7 @@ class File:
 class _Listed:
     """A file as a line of the report, and its blocks, a line each."""
 
-    found: re.Match[str]
+    header: re.Match[str]
     blocks: list[tuple[re.Match[str], str]]
 
 
@@ -89,16 +89,16 @@ def parse_fsck(report: str, path: str = "/") -> tuple[File, ...]:
     """
     return tuple(
         File(
-            file.found["path"],
-            int(file.found["bytes"]),
-            int(file.found["replication"]),
+            file.header["path"],
+            int(file.header["bytes"]),
+            int(file.header["replication"]),
             tuple(
                 Block(block["id"], int(block["length"]), tuple(_REPLICA.findall(line)))
                 for block, line in file.blocks
             ),
         )
         for file in _listed(report, path)
-        if file.found["replication"]
+        if file.header["replication"]
     )
 
 
@@ -109,9 +109,9 @@ def parse_short(report: str, path: str = "/") -> list[str]:
     """
     return sorted(
         {
-            file.found["path"]
+            file.header["path"]
             for file in _listed(report, path)
-            if " Under replicated " in file.found.string[file.found.end() :]
+            if " Under replicated " in file.header.string[file.header.end() :]
             or any(_OUTDATED.search(line) for _, line in file.blocks)
         }
     )
@@ -124,15 +124,15 @@ def replicas(report: str, path: str = "/", *, written: bool = True) -> Iterator[
     """
     for file in _listed(report, path):
         for _, line in file.blocks:
-            found = frozenset(address.rpartition(":")[0] for address in _REPLICA.findall(line))
-            if found and (written or _WRITTEN not in line):
-                yield file.found["path"], found
+            addresses = frozenset(address.rpartition(":")[0] for address in _REPLICA.findall(line))
+            if addresses and (written or _WRITTEN not in line):
+                yield file.header["path"], addresses
 
 
 def named(files: tuple[File, ...], names: Mapping[str, str]) -> tuple[File, ...]:
-    """Return the files with a name in place of each DataNode's address that has one."""
+    """Return the files with names in place of the DataNodes' addresses that have one."""
 
-    def one(block: Block) -> Block:
+    def with_names(block: Block) -> Block:
         return replace(block, datanodes=tuple(names.get(address, address) for address in block.datanodes))
 
-    return tuple(replace(file, blocks=tuple(map(one, file.blocks))) for file in files)
+    return tuple(replace(file, blocks=tuple(map(with_names, file.blocks))) for file in files)

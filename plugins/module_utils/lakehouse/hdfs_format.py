@@ -41,9 +41,9 @@ def apply(parameters: dict[str, Any], *, check: bool = False) -> None:
 
 
 def _run(argv: list[str]) -> None:
-    done = programs.run(argv, seconds=FORMAT_SECONDS, next_command="df -h, uptime; rerun")
-    if done.returncode:
-        lines = (done.stdout + done.stderr).strip().splitlines()
+    process = programs.run(argv, seconds=FORMAT_SECONDS, next_command="df -h, uptime; rerun")
+    if process.returncode:
+        lines = (process.stdout + process.stderr).strip().splitlines()
         raise RefusedError(
-            f"formatting failed: {lines[-1] if lines else done.returncode}", log=lines[-LOG_LINES:]
+            f"formatting failed: {lines[-1] if lines else process.returncode}", log=lines[-LOG_LINES:]
         )

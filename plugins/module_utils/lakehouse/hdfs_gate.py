@@ -49,7 +49,7 @@ class Unknown:
 
 @dataclass(frozen=True)
 class Reason:
-    """Why a unit may not be stopped; `forced` is one that --force overrules, which no loss of data is."""
+    """Why a unit may not be stopped; --force overrules `forced` reasons, which never lose data."""
 
     what: str
     forced: bool = False
@@ -83,53 +83,56 @@ def down(replication: int, datanodes: int) -> int:
 
 
 def reasons(gate: str, counts: Blocks | Unknown, last: tuple[str, ...] | Unknown = ()) -> tuple[Reason, ...]:
-    """Return what shuts a gate, one of GATES; `last` are the files of blocks with no replica elsewhere."""
-    found = (
+    """Return the reasons that close a gate of GATES; `last` are files of blocks without another replica."""
+    result = (
         [Reason(f"the NameNode does not count its blocks: {counts.why}")]
         if isinstance(counts, Unknown)
         else list(_counted(gate, counts))
     )
     if isinstance(last, Unknown):
-        found.append(Reason(f"where the replicas are is unknown: {last.why}"))
+        result.append(Reason(f"where the replicas are is unknown: {last.why}"))
     elif last:
-        found.append(
+        result.append(
             Reason(
                 f"{counted(len(last), 'block')} would have no live replica, such as one of {last[0]}; such"
                 " files need two replicas (hdfs dfs -setrep 2), or their writer has to end"
             )
         )
-    return tuple(found)
+    return tuple(result)
 
 
 def _counted(gate: str, counts: Blocks) -> Iterator[Reason]:
     if counts.safemode:
         yield Reason("HDFS is in safe mode: no client can write, and nothing is copied", forced=True)
     if counts.missing:
-        what = counted(counts.missing, "block is missing already", "blocks are missing already")
-        yield Reason(what, forced=True)
+        fact = counted(counts.missing, "block is missing already", "blocks are missing already")
+        yield Reason(fact, forced=True)
     if counts.lacking:
-        what = counted(counts.lacking, "block lacks a replica", "blocks lack a replica")
-        yield Reason(what, forced=True)
-    gone, allowed = counts.placed - counts.live, down(counts.replication, counts.placed)
-    if gate == REPLICAS and gone + 1 > allowed:
-        there = f"{gone} of {counted(counts.placed, 'DataNode')} {'is' if gone == 1 else 'are'} down already"
-        yield Reason(f"{there}: with this one {gone + 1} would be, and at most {allowed} may be", forced=True)
+        fact = counted(counts.lacking, "block lacks a replica", "blocks lack a replica")
+        yield Reason(fact, forced=True)
+    stopped, allowed = counts.placed - counts.live, down(counts.replication, counts.placed)
+    if gate == REPLICAS and stopped + 1 > allowed:
+        datanodes = f"{stopped} of {counted(counts.placed, 'DataNode')}"
+        fact = f"{datanodes} {'is' if stopped == 1 else 'are'} down already"
+        yield Reason(
+            f"{fact}: with this one {stopped + 1} would be, and at most {allowed} may be", forced=True
+        )
 
 
 def report_path(user: str, path: str = "/") -> str:
-    """Return the path of the NameNode's report of all files, open ones too, with their replicas."""
-    asked = {"ugi": user, "path": path, "files": 1, "blocks": 1, "locations": 1, "openforwrite": 1}
-    return f"/fsck?{urlencode(asked, safe='/')}"
+    """Return the path of the NameNode's report of all files, including open ones, with their replicas."""
+    parameters = {"ugi": user, "path": path, "files": 1, "blocks": 1, "locations": 1, "openforwrite": 1}
+    return f"/fsck?{urlencode(parameters, safe='/')}"
 
 
 def last_replicas(
     report: str, leaving: str, silent: frozenset[str] = frozenset(), *, back: bool
 ) -> tuple[str, ...]:
-    """Return the file of each block without a replica but on `leaving` and `silent` addresses.
+    """Return the file of each block whose replicas are all on `leaving` and `silent` addresses.
 
-    `report` is what the NameNode prints for `report_path`. With `back` the DataNode announces its restart: a
-    block that is being written is left out, because a client that writes to it alone waits for it (HDFS:
-    DataStreamer.shouldWaitForRestart). Raises ValueError as `fsck` does.
+    `report` is the NameNode's response to `report_path`. With `back` the DataNode announces its restart:
+    blocks under construction are excluded, because a client that writes to this DataNode alone waits for it
+    (HDFS: DataStreamer.shouldWaitForRestart). Raises ValueError as `fsck` does.
     """
     return tuple(
         path
@@ -139,9 +142,9 @@ def last_replicas(
 
 
 def has_elsewhere(datanodes: int, *, back: bool) -> bool:
-    """Whether another DataNode can hold a replica, or has to: the only one may stop if it comes back.
+    """Whether replicas can be elsewhere, or need to be: a single DataNode may stop if it restarts.
 
-    HDFS is unavailable meanwhile, as while the NameNode restarts, and nothing is lost.
+    HDFS is unavailable meanwhile, as during a restart of the NameNode, and no data is lost.
     """
     return datanodes > 1 or not back
 
@@ -177,5 +180,5 @@ def _last(probe: dict[str, Any], silent: frozenset[str]) -> tuple[str, ...]:
     datanodes: Mapping[str, str] = probe["datanodes"]
     url = f"{probe['url']}{report_path(probe['user'])}"
     report = fetch(url, timeout=REPORT_SECONDS, most=fsck.MOST_BYTES).decode()
-    gone = frozenset(datanodes[name] for name in silent if name in datanodes)
-    return last_replicas(report, datanodes[probe["host"]], gone, back=True)
+    silent_addresses = frozenset(datanodes[name] for name in silent if name in datanodes)
+    return last_replicas(report, datanodes[probe["host"]], silent_addresses, back=True)

@@ -48,13 +48,13 @@ def _paths(parameters: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def ensure(hdfs: WebHdfs, desired: dict[str, Any], check: bool) -> bool:
-    """Create the directory or mend its owner and mode; tell whether something differed."""
+    """Create the directory or correct its owner and mode; return whether something differed."""
     path, mode = desired["path"], desired["mode"].lstrip("0")
     status = hdfs.status(path)
     if status and status["type"] != "DIRECTORY":
         raise WebHdfsError(f"{path} is a file where a directory is needed")
-    granted = _readers(hdfs, path) if status and "readers" in desired else set()
-    wanted = set(desired.get("readers", ()))
+    current_readers = _readers(hdfs, path) if status and "readers" in desired else set()
+    readers = set(desired.get("readers", ()))
     owned = status and (status["owner"], status["group"]) == (desired["owner"], desired["group"])
     allowed = status and status["permission"] == mode
     if not check:
@@ -64,17 +64,17 @@ def ensure(hdfs: WebHdfs, desired: dict[str, Any], check: bool) -> bool:
             hdfs.call("PUT", "SETOWNER", path, owner=desired["owner"], group=desired["group"])
         if not allowed:
             hdfs.call("PUT", "SETPERMISSION", path, permission=mode)
-        if granted - wanted:
-            hdfs.call("PUT", "REMOVEACLENTRIES", path, aclspec=_entries(granted - wanted, ""))
-        if wanted - granted:
-            hdfs.call("PUT", "MODIFYACLENTRIES", path, aclspec=_entries(wanted - granted, ":r-x"))
-    return not (owned and allowed and granted == wanted)
+        if current_readers - readers:
+            hdfs.call("PUT", "REMOVEACLENTRIES", path, aclspec=_entries(current_readers - readers, ""))
+        if readers - current_readers:
+            hdfs.call("PUT", "MODIFYACLENTRIES", path, aclspec=_entries(readers - current_readers, ":r-x"))
+    return not (owned and allowed and current_readers == readers)
 
 
 def allow_snapshots(hdfs: WebHdfs, path: str, check: bool) -> bool:
-    """Let the owner of a directory make snapshots of it; tell whether that is a change."""
+    """Allow snapshots of a directory to its owner; return whether that is a change."""
     listed = hdfs.call("GET", "GETSNAPSHOTTABLEDIRECTORYLIST", "/").get("SnapshottableDirectoryList") or ()
-    names = ((one["parentFullPath"].rstrip("/"), one["dirStatus"]["pathSuffix"]) for one in listed)
+    names = ((row["parentFullPath"].rstrip("/"), row["dirStatus"]["pathSuffix"]) for row in listed)
     if path in {"/".join(name) for name in names}:
         return False
     if not check:

@@ -79,10 +79,10 @@ def problem(storage: Storage, cluster_id: str) -> str | None:
 
 
 def check(name_dirs: list[str], data_dirs: list[str], cluster_id: str) -> bool:
-    """Refuse directories that must not be used; return whether one holds data of this cluster."""
-    found = [inspect(path, name_dir=True) for path in name_dirs]
-    found += [inspect(path, name_dir=False) for path in data_dirs]
-    problems = [line for storage in found if (line := problem(storage, cluster_id))]
+    """Refuse unusable directories; return whether one holds data of this cluster."""
+    directories = [inspect(path, name_dir=True) for path in name_dirs]
+    directories += [inspect(path, name_dir=False) for path in data_dirs]
+    problems = [line for storage in directories if (line := problem(storage, cluster_id))]
     if problems:
         raise RefusedError("\n".join(problems))
-    return any(storage.state == "formatted" for storage in found)
+    return any(storage.state == "formatted" for storage in directories)

@@ -1,4 +1,4 @@
-"""A tree of HDFS: every directory and file with what makes it what it is. Standard library only."""
+"""A tree of HDFS: every directory and file with its attributes. Standard library only."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ class Entry:
 
 
 def walk(hdfs: WebHdfs, root: str, left_out: tuple[str, ...] = ()) -> dict[str, Entry]:
-    """Return the entries below a root by their paths, without the folders `left_out` and what is in them."""
-    found = {"": _entry(hdfs, root, "", hdfs.call("GET", "GETFILESTATUS", root)["FileStatus"])}
+    """Return the entries below a root by their paths, without the folders `left_out` and their contents."""
+    entries = {"": _entry(hdfs, root, "", hdfs.call("GET", "GETFILESTATUS", root)["FileStatus"])}
 
-    def listed(folder: str) -> list[Entry]:
+    def list_folder(folder: str) -> list[Entry]:
         rows = _rows(hdfs, f"{root}/{folder}".rstrip("/"))
         return [
             _entry(hdfs, root, path, row)
@@ -55,15 +55,15 @@ def walk(hdfs: WebHdfs, root: str, left_out: tuple[str, ...] = ()) -> dict[str, 
         ]
 
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        waiting: set[Future[list[Entry]]] = {pool.submit(listed, "")}
-        while waiting:
-            done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
-            for each in done:
-                for entry in each.result():
-                    found[entry.path] = entry
+        pending: set[Future[list[Entry]]] = {pool.submit(list_folder, "")}
+        while pending:
+            finished, pending = wait(pending, return_when=FIRST_COMPLETED)
+            for future in finished:
+                for entry in future.result():
+                    entries[entry.path] = entry
                     if entry.directory:
-                        waiting.add(pool.submit(listed, entry.path))
-    return found
+                        pending.add(pool.submit(list_folder, entry.path))
+    return entries
 
 
 def _below(folder: str, name: Any) -> str:
@@ -72,11 +72,11 @@ def _below(folder: str, name: Any) -> str:
 
 
 def _rows(hdfs: WebHdfs, folder: str) -> Iterator[Mapping[str, Any]]:
-    """Give a folder's entries, a page after the other: some have more than one answer holds."""
+    """Give a folder's entries, page by page: a response has a limited number."""
     after = ""
     while True:
-        said = hdfs.call("GET", "LISTSTATUS_BATCH", folder, **({"startAfter": after} if after else {}))
-        listing = said["DirectoryListing"]
+        response = hdfs.call("GET", "LISTSTATUS_BATCH", folder, **({"startAfter": after} if after else {}))
+        listing = response["DirectoryListing"]
         rows = listing["partialListing"]["FileStatuses"]["FileStatus"]
         yield from rows
         if not listing["remainingEntries"]:
@@ -121,10 +121,10 @@ def room(entries: Iterable[Entry]) -> int:
 
 
 class Staging:
-    """A folder at the top of HDFS in which files and folders are made that come back below a root.
+    """A folder at the top of HDFS for new files and folders, which are then moved below a root.
 
-    The superuser alone may write there. A writer of the folder above could put something else where a
-    file was just made, and have the superuser give that away. Each command has a folder of its own.
+    The superuser alone may write there. A user who may write to the final folder could replace a new file,
+    and the superuser would change the owner of that. Each command has a separate folder.
     """
 
     def __init__(self, hdfs: WebHdfs, root: str, command: str) -> None:
@@ -139,29 +139,29 @@ class Staging:
             raise WebHdfsError(f"{self.path} is not {self._hdfs.user}'s alone: remove it")
 
     def put(self, path: str, stream: IO[bytes], entry: Entry) -> None:
-        """Write a file as an entry describes it; it gets its path when all of it is there.
+        """Write a file as an entry describes it; a complete file is moved to its path.
 
-        WebHdfsError where there is something of that path by then.
+        WebHdfsError where that path exists.
         """
-        put(self._hdfs, path, stream, entry, made=self._made(path))
+        put(self._hdfs, path, stream, entry, temporary=self._temporary(path))
 
     def make(self, path: str, entry: Entry) -> None:
-        """Make a folder as an entry describes it; WebHdfsError where there is something of that path."""
-        made = self._made(path)
-        self._hdfs.call("PUT", "MKDIRS", made)
-        own(self._hdfs, made, entry)
-        rename(self._hdfs, made, path)
+        """Create a folder as an entry describes it; WebHdfsError where that path exists."""
+        temporary = self._temporary(path)
+        self._hdfs.call("PUT", "MKDIRS", temporary)
+        own(self._hdfs, temporary, entry)
+        rename(self._hdfs, temporary, path)
 
-    def _made(self, path: str) -> str:
+    def _temporary(self, path: str) -> str:
         return f"{self.path}/{hashlib.sha256(path.encode()).hexdigest()}"
 
 
-def put(hdfs: WebHdfs, path: str, stream: IO[bytes], entry: Entry, *, made: str) -> None:
-    """Write a file as an entry describes it, first as `made`, where the superuser alone may write."""
-    hdfs.write(made, stream, entry.length, replication=str(entry.replication))
-    own(hdfs, made, entry)
-    hdfs.call("PUT", "SETTIMES", made, modificationtime=str(entry.modified))
-    rename(hdfs, made, path)
+def put(hdfs: WebHdfs, path: str, stream: IO[bytes], entry: Entry, *, temporary: str) -> None:
+    """Write a file as an entry describes it, first as `temporary`, where the superuser alone may write."""
+    hdfs.write(temporary, stream, entry.length, replication=str(entry.replication))
+    own(hdfs, temporary, entry)
+    hdfs.call("PUT", "SETTIMES", temporary, modificationtime=str(entry.modified))
+    rename(hdfs, temporary, path)
 
 
 def inode(entry: Entry) -> str:
@@ -180,10 +180,10 @@ def own(hdfs: WebHdfs, path: str, entry: Entry) -> None:
     hdfs.call("PUT", "SETOWNER", path, owner=entry.owner, group=entry.group)
     hdfs.call("PUT", "SETPERMISSION", path, permission=entry.permission)
     if entry.acl:
-        # The digit of the group is the mask of named entries; HDFS computes a wider one where none is said.
-        named = any(not one.startswith("default:") for one in entry.acl)
-        classes = ((-3, "user"), (-2, "mask" if named else "group"), (-1, "other"))
-        base = [f"{who}::{_bits(entry.permission, place)}" for place, who in classes]
+        # The digit of the group is the mask of named entries; without a mask HDFS computes a wider one.
+        has_named = any(not acl_entry.startswith("default:") for acl_entry in entry.acl)
+        classes = ((-3, "user"), (-2, "mask" if has_named else "group"), (-1, "other"))
+        base = [f"{scope}::{_bits(entry.permission, place)}" for place, scope in classes]
         hdfs.call("PUT", "SETACL", path, aclspec=",".join([*base, *entry.acl]))
 
 

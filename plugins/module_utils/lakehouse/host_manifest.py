@@ -30,12 +30,12 @@ def _document(path: str) -> dict[str, Any]:
 
 
 def _write(path: str, document: Mapping[str, Any]) -> None:
-    whole = {**document, "digest": host_state.sealed(document)}
+    sealed_document = {**document, "digest": host_state.sealed(document)}
     account = {"owner": str(os.geteuid()), "group": str(os.getegid())}
     with safe_path.opened(path, make=True) as place:
         # For root alone: digests of files with secrets are among the items.
         safe_path.replace(
-            place, json.dumps(whole, sort_keys=True, indent=1) + "\n", {**account, "mode": "0600"}
+            place, json.dumps(sealed_document, sort_keys=True, indent=1) + "\n", {**account, "mode": "0600"}
         )
 
 

@@ -250,13 +250,13 @@ def _sql(item: Item) -> Iterator[str]:
 def _hdfs(item: Item) -> Iterator[str]:
     query = urllib.parse.urlencode({"user.name": item["user"]})
 
-    def asked(operation: str, path: str) -> Any:
+    def get(operation: str, path: str) -> Any:
         address = f"{item['url']}/webhdfs/v1{urllib.parse.quote(path)}?op={operation}&{query}"
         with urllib.request.urlopen(address, timeout=_SECONDS) as response:  # noqa: S310 -- of root's manifest
             return json.load(response)
 
     try:
-        status = asked("GETFILESTATUS", item["path"])["FileStatus"]
+        status = get("GETFILESTATUS", item["path"])["FileStatus"]
     except urllib.error.HTTPError as error:
         if error.code != HTTPStatus.NOT_FOUND:
             raise
@@ -266,12 +266,12 @@ def _hdfs(item: Item) -> Iterator[str]:
         if status[key] != item[name]:
             yield f"{name} is {status[key]} in place of {item[name]}"
     if "readers" in item:
-        entries = asked("GETACLSTATUS", item["path"])["AclStatus"]["entries"]
+        entries = get("GETACLSTATUS", item["path"])["AclStatus"]["entries"]
         readers = sorted(entry.split(":")[1] for entry in entries if entry.startswith("user:"))
         if readers != sorted(item["readers"]):
             yield f"is open to {', '.join(readers) or 'no reader'} in place of {', '.join(item['readers'])}"
     if item.get("snapshots"):
-        answer = asked("GETSNAPSHOTTABLEDIRECTORYLIST", "/").get("SnapshottableDirectoryList") or ()
+        answer = get("GETSNAPSHOTTABLEDIRECTORYLIST", "/").get("SnapshottableDirectoryList") or ()
         paths = {f"{row['parentFullPath'].rstrip('/')}/{row['dirStatus']['pathSuffix']}" for row in answer}
         if item["path"] not in paths:
             yield "takes no snapshots"
@@ -295,17 +295,17 @@ def registered(answer: bytes) -> set[str]:
 
 
 def _printed(argv: list[str], **environment: str) -> str:
-    """Return what a program prints; OSError where it fails or takes too long."""
+    """Return the output of a program; OSError if it fails or exceeds the timeout."""
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             argv, capture_output=True, text=True, timeout=_SECONDS, check=False, cwd="/",
             env=os.environ | environment,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         raise OSError(f"{argv[0]} has not ended within {_SECONDS} s") from None
-    if done.returncode and argv[0] != "dpkg-query":
-        raise OSError(done.stderr.strip() or f"{argv[0]} ended with {done.returncode}")
-    return done.stdout.strip()
+    if process.returncode and argv[0] != "dpkg-query":
+        raise OSError(process.stderr.strip() or f"{argv[0]} ended with {process.returncode}")
+    return process.stdout.strip()
 
 
 KINDS: dict[str, Callable[[Item], Iterator[str]]] = {

@@ -94,23 +94,23 @@ class Database:
     def run(self, sql: str) -> str:
         """Return the statement's output, or raise RefusedError."""
         advice = "ping it from this host"
-        done = programs.run(
+        process = programs.run(
             self.argv, seconds=STATEMENT_SECONDS, next_command=advice, text=sql, environment=self.environment
         )
-        if done.returncode:
-            kind = RefusedError if done.returncode != NO_SESSION else self._unanswered(done.stderr)
-            raise kind(f"PostgreSQL at {self.where}: {done.stderr.strip()}", advice)
-        return done.stdout.strip()
+        if process.returncode:
+            kind = RefusedError if process.returncode != NO_SESSION else self._unanswered(process.stderr)
+            raise kind(f"PostgreSQL at {self.where}: {process.stderr.strip()}", advice)
+        return process.stdout.strip()
 
-    def _unanswered(self, said: str) -> type[UnansweredError]:
-        """Tell a server that lets the role not in from one that is not there, or lacks the database."""
-        if f'database "{self.name}"' in said:
+    def _unanswered(self, message: str) -> type[UnansweredError]:
+        """Return the error of a failed login: denied, or of an unavailable server or database."""
+        if f'database "{self.name}"' in message:
             return UnansweredError
-        asked = ["pg_isready", "--quiet", "--host", self.host, "--port", self.port]
-        done = programs.run(
-            asked, seconds=STATEMENT_SECONDS, next_command="ping it", environment=self.environment
+        argv = ["pg_isready", "--quiet", "--host", self.host, "--port", self.port]
+        process = programs.run(
+            argv, seconds=STATEMENT_SECONDS, next_command="ping it", environment=self.environment
         )
-        return UnansweredError if done.returncode else DeniedError
+        return UnansweredError if process.returncode else DeniedError
 
     def lock(self) -> subprocess.Popen[str]:
         """Hold the advisory lock until the returned session's input is closed."""
@@ -234,11 +234,11 @@ def is_making(database: Database) -> bool:
 
 def _initialise(parameters: dict[str, Any]) -> None:
     environment = {**os.environ, "METASTORE_HOME": parameters["metastore_home"]}
-    done = programs.run(
+    process = programs.run(
         parameters["argv"], seconds=SCHEMA_SECONDS, next_command="rerun", environment=environment
     )
-    if done.returncode:
-        lines = (done.stdout + done.stderr).strip().splitlines()
+    if process.returncode:
+        lines = (process.stdout + process.stderr).strip().splitlines()
         raise RefusedError(
             "initialising the schema failed",
             "read the log below, rerun",

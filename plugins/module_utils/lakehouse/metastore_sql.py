@@ -115,8 +115,8 @@ def closing(user: str, owner: str) -> str:
 
 
 def _lacks(function: str, role: str, privileges: str) -> str:
-    held = " and ".join(f"{function}({role}, c.oid, '{word}')" for word in privileges.split(", "))
-    return f"not ({held})"
+    all_held = " and ".join(f"{function}({role}, c.oid, '{word}')" for word in privileges.split(", "))
+    return f"not ({all_held})"
 
 
 def settled(user: str, owner: str) -> str:

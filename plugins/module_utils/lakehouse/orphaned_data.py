@@ -47,13 +47,13 @@ def check(
 
 
 def installed(root: Path, unit: str, file: str) -> dict[str, str]:
-    """The properties of the first such file on the class path of an installed unit; none if there is none."""
+    """Return the properties of the first such file on the class path of an installed unit, if any."""
     match = CLASS_PATH.search(_text(root / UNITS / unit))
     for folder in match[1].split(":") if match else []:
         path = root / folder.lstrip("/") / file
         if path.is_file():
             properties = ET.parse(path).getroot().iter("property")  # noqa: S314 -- root's own file
-            return {each.findtext("name", ""): each.findtext("value", "") for each in properties}
+            return {row.findtext("name", ""): row.findtext("value", "") for row in properties}
     return {}
 
 
@@ -67,12 +67,12 @@ def _directories(
     if name_dir:
         places += running(properties)
     old = [path for path in dict.fromkeys(places) if path and path not in {*desired, *forsaken}]
-    # Half a format is the only state that holds nothing, and no unit was ever started on it.
-    left = [path for path in old if inspect(_below(root, path), name_dir=name_dir).state == "formatted"]
-    if name_dir and _is_copied(root, left, desired, cluster_id):
+    # An incomplete format is the only state without data: no unit has ever started on it.
+    formatted = [path for path in old if inspect(_below(root, path), name_dir=name_dir).state == "formatted"]
+    if name_dir and _is_copied(root, formatted, desired, cluster_id):
         return []
-    what = f"{unit.removesuffix('.service')}, and {VARIABLES[kind]} names"
-    return [_left("hdfs.moved", what, path, ", ".join(desired)) for path in left]
+    subject = f"{unit.removesuffix('.service')}, and {VARIABLES[kind]} names"
+    return [_left("hdfs.moved", subject, path, ", ".join(desired)) for path in formatted]
 
 
 def running(properties: dict[str, str]) -> list[str]:
@@ -87,12 +87,14 @@ def running(properties: dict[str, str]) -> list[str]:
     return []
 
 
-def _is_copied(root: Path, left: list[str], desired: list[str], cluster_id: str) -> bool:
-    """Whether a new directory of the NameNode holds the same file system: each of them is a full copy."""
-    found = [inspect(_below(root, path), name_dir=True) for path in desired]
-    ready = [storage for storage in found if (storage.state, storage.cluster_id) == ("formatted", cluster_id)]
+def _is_copied(root: Path, old_directories: list[str], desired: list[str], cluster_id: str) -> bool:
+    """Whether a new directory of the NameNode holds the same file system: each is a full copy."""
+    directories = [inspect(_below(root, path), name_dir=True) for path in desired]
+    ready = [
+        storage for storage in directories if (storage.state, storage.cluster_id) == ("formatted", cluster_id)
+    ]
     pools = {_pool(storage.path) for storage in ready}
-    return bool(pools) and pools == {_pool(_below(root, path)) for path in left}
+    return bool(pools) and pools == {_pool(_below(root, path)) for path in old_directories}
 
 
 def _pool(directory: str) -> str | None:
@@ -123,8 +125,8 @@ def _catalog(root: Path, unit: str, storage: dict[str, Any], forsaken: Sequence[
     except (RefusedError, OSError, KeyError) as error:
         used = [f"it cannot be looked at: {' '.join(str(error).split())}"]
     new = f"{storage['host']}/{storage['database']}"
-    what = f"{unit.removesuffix('.service')} ({'; '.join(used)}), and lakehouse_database names"
-    return [_left("metastore.moved", what, place, new)] if used else []
+    subject = f"{unit.removesuffix('.service')} ({'; '.join(used)}), and lakehouse_database names"
+    return [_left("metastore.moved", subject, place, new)] if used else []
 
 
 def _password(root: Path, unit: str, properties: dict[str, str]) -> str:
@@ -135,10 +137,10 @@ def _password(root: Path, unit: str, properties: dict[str, str]) -> str:
     return environment_of(str(_below(root, secrets[1])))[PASSWORD] if secrets else ""
 
 
-def _left(check: str, what: str, old: str, new: str) -> dict[str, str]:
+def _left(check: str, subject: str, old: str, new: str) -> dict[str, str]:
     return finding(
         check,
-        f"{old} holds the data of {what} {new} instead",
+        f"{old} holds the data of {subject} {new} instead",
         f"nothing was touched; move the data from {old} to {new} while the service is stopped, or name {old}"
         f" again, or give it up for ever with lakehouse_forsaken: ['{old}']",
     )

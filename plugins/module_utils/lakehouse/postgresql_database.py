@@ -62,24 +62,24 @@ class Server:
         """Run SQL from standard input in a database as a role that the user postgres may log in as."""
         become = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
         place = ["--host", self.sockets] if self.sockets else []
-        done = programs.run(
+        process = programs.run(
             [*become, "psql", *place, "--port", self.port, "--username", user, "--dbname", database,
              "--no-psqlrc", "--no-align", "--tuples-only", "--quiet", "--set", "ON_ERROR_STOP=1"],
             seconds=SECONDS, next_command="systemctl status postgresql@*", text=sql,
             environment={**os.environ, "PGOPTIONS": metastore_sql.OPTIONS},
         )  # fmt: skip
-        if done.returncode:
-            kind = UnansweredError if done.returncode == NO_SESSION else RefusedError
-            raise kind(f"psql: {done.stderr.strip()}", "systemctl status postgresql@*")
-        return done.stdout.strip()
+        if process.returncode:
+            kind = UnansweredError if process.returncode == NO_SESSION else RefusedError
+            raise kind(f"psql: {process.stderr.strip()}", "systemctl status postgresql@*")
+        return process.stdout.strip()
 
     def is_right(self, login: dict[str, Any]) -> bool:
         """Whether the server accepts the role's password over TCP and the role may what it should."""
         return self.accepts(login, f"{_settled(login)}; select 1 / ({_is_limited(login)})::int")
 
     def accepts(self, login: dict[str, Any], question: str = "select 1") -> bool:
-        """Whether the role logs in over TCP and its question has an answer."""
-        done = programs.run(
+        """Whether the role can log in over TCP and run a query."""
+        process = programs.run(
             ["psql", "--host", "127.0.0.1", "--port", self.port,
              "--username", login["user"], "--dbname", login["name"],
              "--no-password", "--no-psqlrc", "--command", question],
@@ -87,7 +87,7 @@ class Server:
             environment={**os.environ, "PGPASSWORD": login["password"], "PGCONNECT_TIMEOUT": "10",
                          "PGOPTIONS": metastore_sql.OPTIONS},
         )  # fmt: skip
-        return done.returncode == 0
+        return process.returncode == 0
 
 
 def _settled(login: dict[str, Any]) -> str:
@@ -98,38 +98,38 @@ def _settled(login: dict[str, Any]) -> str:
 
 
 def statements(server: Server, login: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return the statements that are needed, each with a name that may be shown, changing nothing.
+    """Return the required statements, each with a name for display, without running them.
 
-    All of them are for the database `postgres`. Raises UnansweredError where the server cannot be asked yet.
+    All of them are for the database `postgres`. Raises UnansweredError if the server is not available yet.
     """
     name, user = login["name"], login["user"]
     owner = "postgres" if login.get("read_only") else login["owner"]
-    found = []
+    needed_statements = []
     if not server.admin(f"select 1 from pg_roles where rolname = {literal(user)};"):  # noqa: S608 -- quoted
-        found.append(("role", f"create role {identifier(user)} login;"))
+        needed_statements.append(("role", f"create role {identifier(user)} login;"))
     secret = literal(verifier(login["password"]))
-    found.append(("password", f"alter role {identifier(user)} login password {secret};"))
+    needed_statements.append(("password", f"alter role {identifier(user)} login password {secret};"))
     if not login.get("read_only"):
-        found += _owner(server, user, owner)
+        needed_statements += _owner(server, user, owner)
     if not server.admin(f"select 1 from pg_database where datname = {literal(name)};"):  # noqa: S608 -- quoted
         place = f"{identifier(name)} owner {identifier(owner)}"
         make = f"create database {place} template template0 encoding 'UTF8';"
-        found.append(("database", make))
-    # With a role or a database that is not there yet, there is nothing to ask about.
+        needed_statements.append(("database", make))
+    # Grants of a missing role or database cannot be queried.
     are_right, grants = _grants(login)
-    if len(found) > 1 or server.admin(f"select 1 where not ({are_right});"):
-        found.append(("grants", grants))
+    if len(needed_statements) > 1 or server.admin(f"select 1 where not ({are_right});"):
+        needed_statements.append(("grants", grants))
     if server.admin(f"select 1 where not ({_is_limited(login)});"):
-        found.append(("connections", _limit(login)))
-    return found
+        needed_statements.append(("connections", _limit(login)))
+    return needed_statements
 
 
 def _limits(login: dict[str, Any]) -> dict[str, int]:
-    """Return how many sessions each role may have: without a limit, one could take all of the server's."""
+    """Return the maximum sessions of each role: without a limit, one could use all of the server's."""
     if not login.get("connections"):
         return {}
-    own = {login["user"]: int(login["connections"])}
-    return own if login.get("read_only") else {**own, login["owner"]: OWNER_CONNECTIONS}
+    limits = {login["user"]: int(login["connections"])}
+    return limits if login.get("read_only") else {**limits, login["owner"]: OWNER_CONNECTIONS}
 
 
 def _is_limited(login: dict[str, Any]) -> str:
@@ -147,19 +147,19 @@ def _limit(login: dict[str, Any]) -> str:
 
 
 def _owner(server: Server, user: str, owner: str) -> list[tuple[str, str]]:
-    """Return the statement that makes the role which owns the database: it has no password.
+    """Return the statement that creates the owner of the database, a role without a password.
 
-    It is a member of the metastore's role, so that it can take over what that role has made.
+    It is a member of the metastore's role, so that it can take over that role's objects.
     """
     if not server.admin(f"select 1 from pg_roles where rolname = {literal(owner)};"):  # noqa: S608 -- quoted
         make = f"create role {identifier(owner)} login; grant {identifier(user)} to {identifier(owner)};"
         return [("owner", make)]
-    asked = (
+    query = (
         "select 1 from pg_roles o, pg_roles u"  # noqa: S608 -- quoted
         f" where o.rolname = {literal(owner)} and u.rolname = {literal(user)}"
         " and pg_has_role(o.oid, u.oid, 'usage');"
     )
-    return [] if server.admin(asked) else [("owner", f"grant {identifier(user)} to {identifier(owner)};")]
+    return [] if server.admin(query) else [("owner", f"grant {identifier(user)} to {identifier(owner)};")]
 
 
 def _grants(login: dict[str, Any]) -> tuple[str, str]:
@@ -215,36 +215,36 @@ def items(server: Server, login: dict[str, Any]) -> list[dict[str, str]]:
 
 
 def needed(server: Server, login: dict[str, Any], warn: Callable[[str], None]) -> list[str]:
-    """Return the names of the statements that apply() would need; with a warning if none can be asked."""
+    """Return the names of the statements that apply() would need; warn if the server is not available."""
     try:
         if server.is_right(login):
             return []
-        found = [name for name, _ in statements(server, login)]
+        names = [name for name, _ in statements(server, login)]
     except UnansweredError as error:
         warn(f"taken for a server without roles, because it cannot be asked yet: {error.what}")
         return ["role", "password", "database", "grants"]
-    return [*found, PRIVILEGES] if found == ["password"] and server.accepts(login) else found
+    return [*names, PRIVILEGES] if names == ["password"] and server.accepts(login) else names
 
 
 def apply(server: Server, login: dict[str, Any]) -> list[str]:
-    """Make and mend the role and database that the module postgresql_database is given.
+    """Create and correct the role and database of a login of the module postgresql_database.
 
-    Returns the names of the statements that were needed.
+    Returns the names of the required statements.
     """
     if server.is_right(login):
         return []
     name, user = login["name"], login["user"]
-    wanted = statements(server, login)
-    for _, statement in wanted:
+    required = statements(server, login)
+    for _, statement in required:
         server.admin(statement)
-    done = [each for each, _ in wanted]
+    names = [label for label, _ in required]
     if not server.accepts(login):
         raise RefusedError(
             f"role {user} cannot log in to database {name} on port {server.port}",
             "journalctl -u postgresql@*, and look at pg_hba.conf",
         )
     if server.is_right(login):
-        return done
+        return names
     if login.get("read_only"):
         server.session(reader_sql.settled(user, login["schemas"]), name, "postgres")
     else:
@@ -254,4 +254,4 @@ def apply(server: Server, login: dict[str, Any]) -> list[str]:
             f"role {user} has other privileges in database {name} than it needs, after they were set",
             f"runuser -u postgres -- psql -U {login.get('owner', 'postgres')} -d {name} -c '\\dp *.*'",
         )
-    return [*done, PRIVILEGES]
+    return [*names, PRIVILEGES]

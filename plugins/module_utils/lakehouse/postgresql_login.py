@@ -35,7 +35,7 @@ def properties(path: str) -> dict[str, str]:
     """Return the properties of a file of Hadoop's by name."""
     root = ET.parse(path).getroot()  # noqa: S314 -- the kit's own file
     return {
-        one.findtext("name", "").strip(): one.findtext("value", "").strip() for one in root.iter("property")
+        row.findtext("name", "").strip(): row.findtext("value", "").strip() for row in root.iter("property")
     }
 
 
@@ -46,11 +46,11 @@ def password(settings: Mapping[str, str]) -> str:
 
 
 def address(url: str) -> tuple[str, int, str]:
-    """Return host, port and database of a JDBC URL; ValueError where it is none of PostgreSQL's."""
-    found = _URL.match(url)
-    if not found:
+    """Return host, port and database of a JDBC URL of PostgreSQL; ValueError for any other."""
+    match = _URL.match(url)
+    if not match:
         raise ValueError(f"no address of PostgreSQL: {url}")
-    return found[1], int(found[2]), found[3]
+    return match[1], int(match[2]), match[3]
 
 
 def _receive(connection: socket.socket, size: int) -> bytes:

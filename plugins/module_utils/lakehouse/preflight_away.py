@@ -16,18 +16,18 @@ from ansible.module_utils.lakehouse.holder import FILE, SILENT_SECONDS
 
 
 def check_away(folder: Path, host: str, hosts: Container[str] = ()) -> list[dict[str, str]]:
-    """Check that no verb has taken the host out of service, or another of `hosts` that it has a note of.
+    """Check that neither the host nor one of `hosts` in its notes is in maintenance mode or removed.
 
     `folder` is that of the configuration.
     """
-    own, notes = folder / away.FILE, folder / away.NOTES
+    mark_file, notes_file = folder / away.FILE, folder / away.NOTES
     try:
-        mark = away.read(_text(path := own))
-        left = away.notes(_text(path := notes))
+        mark = away.read(_text(path := mark_file))
+        marks = away.notes(_text(path := notes_file))
     except ValueError as error:
         return [finding("host.away", f"{path}: {error}", "look at it, or move it away")]
-    others = [{**_away(note, name), "host": name} for name, note in left.items() if name in hosts]
-    return ([_away(mark, host)] if mark else []) + others
+    other_hosts = [{**_away(note, name), "host": name} for name, note in marks.items() if name in hosts]
+    return ([_away(mark, host)] if mark else []) + other_hosts
 
 
 def _text(path: Path) -> str:
@@ -35,8 +35,8 @@ def _text(path: Path) -> str:
 
 
 def _away(mark: away.Mark, host: str) -> dict[str, str]:
-    back = f".venv/bin/lakehouse {away.way_back(mark, host)}"
-    return finding("host.away", away.told(mark), back, away.EXPECTED[mark["state"]])
+    return_command = f".venv/bin/lakehouse {away.way_back(mark, host)}"
+    return finding("host.away", away.told(mark), return_command, away.EXPECTED[mark["state"]])
 
 
 def check_lock(root: Path, run: str) -> list[dict[str, str]]:

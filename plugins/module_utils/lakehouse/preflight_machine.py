@@ -31,18 +31,18 @@ def release(root: Path) -> str:
 
 def check_kind(root: Path, supported_os: list[str], architectures: list[str]) -> list[dict[str, str]]:
     """Check the operating system, its architecture, and that systemd runs it."""
-    found = []
+    findings = []
     if release(root) not in supported_os:
         advice = "install a supported system; add yours to node_supported_os only to try it"
-        found.append(finding("os.release", f"runs {release(root)}", advice, " or ".join(supported_os)))
+        findings.append(finding("os.release", f"runs {release(root)}", advice, " or ".join(supported_os)))
     if platform.machine() not in architectures:
         advice = "use another machine: the Java packages are looked for under these architectures"
-        found.append(finding("os.architecture", platform.machine(), advice, " or ".join(architectures)))
+        findings.append(finding("os.architecture", platform.machine(), advice, " or ".join(architectures)))
     init = (root / "proc/1/comm").read_text(encoding="utf-8").strip()
     if init != "systemd":
         advice = "boot the machine with systemd: every daemon is one of its units"
-        found.append(finding("os.init", f"process 1 is {init}", advice, "systemd"))
-    return found
+        findings.append(finding("os.init", f"process 1 is {init}", advice, "systemd"))
+    return findings
 
 
 def memory_mb(root: Path) -> int:
@@ -96,7 +96,7 @@ def check_memory(root: Path, minimum_mb: int) -> list[dict[str, str]]:
 
 def check_disk(root: Path, paths: list[str], minimum_mb: int) -> list[dict[str, str]]:
     """Check the free space of every file system that data will be on, each once."""
-    found = []
+    findings = []
     devices = set()
     for path in paths:
         place = root / path.lstrip("/")
@@ -111,5 +111,5 @@ def check_disk(root: Path, paths: list[str], minimum_mb: int) -> list[dict[str, 
         if free < minimum_mb:
             advice = "free some space, choose another directory, or lower node_min_disk_mb"
             fact = f"{free} MiB are free on the file system of {path}"
-            found.append(finding("node.disk", fact, advice, f"at least {minimum_mb} MiB"))
-    return found
+            findings.append(finding("node.disk", fact, advice, f"at least {minimum_mb} MiB"))
+    return findings

@@ -55,7 +55,7 @@ def is_name_of(host: str, names: list[str]) -> bool:
 
 def check_hosts_file(text: str, addresses: dict[str, str]) -> list[dict[str, str]]:
     """Check that no line of the hosts file contradicts the block that the node role will write into it."""
-    found = []
+    findings = []
     for entry in parse_hosts(text, managed=True):
         where = f"{HOSTS_FILE} line {entry.number}"
         for name in entry.names:
@@ -66,12 +66,12 @@ def check_hosts_file(text: str, addresses: dict[str, str]) -> list[dict[str, str
             )
             if expected and differs:
                 fact = f"{where} gives {name} the address {entry.address}"
-                found.append(finding("net.names", fact, f"remove {name} from that line", expected))
+                findings.append(finding("net.names", fact, f"remove {name} from that line", expected))
         for host, address in addresses.items():
             if entry.address == address and not is_name_of(host, entry.names):
                 fact = f"{where} calls {address} {' '.join(entry.names)}"
-                found.append(finding("net.names", fact, f"remove that line, or add {host} to it", host))
-    return found
+                findings.append(finding("net.names", fact, f"remove that line, or add {host} to it", host))
+    return findings
 
 
 def forward(name: str) -> list[str]:
@@ -102,17 +102,18 @@ def check_resolution(
     ``text`` is the hosts file, to point at the line to correct; the answers may as well come from DNS.
     """
     entries = parse_hosts(text, managed=False)
-    found = []
+    findings = []
     for host, address in addresses.items():
         answers = resolve(host)
         if answers != [address]:
-            wrong = [answer for answer in answers if answer != address]
+            wrong_answers = [answer for answer in answers if answer != address]
             line = next(
-                (entry.number for entry in entries if entry.address in wrong and host in entry.names), None
+                (entry.number for entry in entries if entry.address in wrong_answers and host in entry.names),
+                None,
             )
             place = f"{HOSTS_FILE} line {line}" if line else f"DNS or {HOSTS_FILE}"
             fact = f"{host} resolves to {', '.join(answers) or 'nothing'}"
-            found.append(
+            findings.append(
                 finding("net.names", fact, f"correct {place}, or set node_manage_hosts: true", address)
             )
         names = reverse(address)
@@ -120,8 +121,10 @@ def check_resolution(
             line = next((entry.number for entry in entries if entry.address == address), None)
             place = f"{HOSTS_FILE} line {line}" if line else "the PTR record in DNS"
             fact = f"{address} resolves back to {', '.join(names) or 'nothing'}"
-            found.append(finding("net.names", fact, f"correct {place}, or set node_manage_hosts: true", host))
-    return found
+            findings.append(
+                finding("net.names", fact, f"correct {place}, or set node_manage_hosts: true", host)
+            )
+    return findings
 
 
 def is_local(address: str) -> bool:
@@ -143,18 +146,18 @@ def check_own_address(address: str, local: Callable[[str], bool] = is_local) -> 
 
 
 def check_cloud_init(root: Path) -> list[dict[str, str]]:
-    """Check that cloud-init does not write the hosts file anew at every boot."""
+    """Check that cloud-init does not rewrite the hosts file at every boot."""
     if (root / CLOUD_INIT_OFF).exists():
         return []
-    said = [
+    settings = [
         (path, match[1].lower())
         for pattern in CLOUD_INIT
         for path in sorted(root.glob(pattern))
         for match in REWRITES.finditer(path.read_text(encoding="utf-8", errors="replace"))
     ]
-    if not said or said[-1][1] in ("false", "no", "off"):
+    if not settings or settings[-1][1] in ("false", "no", "off"):
         return []
-    path, value = f"/{said[-1][0].relative_to(root)}", said[-1][1]
+    path, value = f"/{settings[-1][0].relative_to(root)}", settings[-1][1]
     fact = f"{path} says manage_etc_hosts: {value}, so the next boot writes {HOSTS_FILE} anew"
     if path.startswith("/etc/"):
         advice = "echo 'manage_etc_hosts: false' > /etc/cloud/cloud.cfg.d/99-lakehouse.cfg"

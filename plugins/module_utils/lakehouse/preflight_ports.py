@@ -63,9 +63,9 @@ def running(root: Path) -> list[Process]:
 
 
 def holders(processes: list[Process], sockets: set[Socket]) -> list[Process]:
-    """Return the processes that are seen to have one of these sockets open."""
-    wanted = {f"socket:[{socket.inode}]" for socket in sockets}
-    return [process for process in processes if wanted & _open_files(process.folder)]
+    """Return the processes with one of these sockets open."""
+    links = {f"socket:[{socket.inode}]" for socket in sockets}
+    return [process for process in processes if links & _open_files(process.folder)]
 
 
 def _open_files(folder: Path) -> set[str]:
@@ -92,18 +92,20 @@ def is_ours(unit: str, sockets: set[Socket], held_by: list[Process], processes: 
 
 def check_ports(root: Path, services: list[dict[str, Any]], ports: dict[str, int]) -> list[dict[str, str]]:
     """Check the ports of services given as ``unit`` (a pattern) and ``ports``, names in the port table."""
-    taken = listeners(root)
-    wanted = [(service["unit"], name, int(ports[name])) for service in services for name in service["ports"]]
-    clashes = [(unit, name, port) for unit, name, port in wanted if port in taken]
+    listening = listeners(root)
+    required = [
+        (service["unit"], name, int(ports[name])) for service in services for name in service["ports"]
+    ]
+    clashes = [(unit, name, port) for unit, name, port in required if port in listening]
     processes = running(root) if clashes else []
-    found = []
+    findings = []
     for unit, name, port in clashes:
-        held_by = holders(processes, taken[port])
-        if not is_ours(unit, taken[port], held_by, processes):
-            fact = f"port {port} ({name}) is held by {_described(held_by, taken[port])}"
+        held_by = holders(processes, listening[port])
+        if not is_ours(unit, listening[port], held_by, processes):
+            fact = f"port {port} ({name}) is held by {_described(held_by, listening[port])}"
             advice = f"stop it, or change lakehouse_ports.{name}"
-            found.append(finding("net.ports", fact, advice, f"free, or held by {unit}"))
-    return found
+            findings.append(finding("net.ports", fact, advice, f"free, or held by {unit}"))
+    return findings
 
 
 def _described(held_by: list[Process], sockets: set[Socket]) -> str:

@@ -55,17 +55,17 @@ def check_postgresql(root: Path, path: str, cluster: str) -> list[dict[str, str]
 def check_storage(
     root: Path, services: list[dict[str, Any]], cluster_id: str, forsaken: Sequence[str] = ()
 ) -> list[dict[str, str]]:
-    """Check the ``storage`` of every service that has some, and what it would leave behind."""
-    found = []
+    """Check the ``storage`` of every service that has some, and the data that it would orphan."""
+    findings = []
     for service in (service for service in services if service.get("storage")):
         storage = service["storage"]
         for path in storage.get("paths", []):
             if storage["kind"] == "postgresql":
-                found += check_postgresql(root, path, storage["cluster"])
+                findings += check_postgresql(root, path, storage["cluster"])
             else:
-                found += check_hdfs(path, cluster_id, name_dir=storage["kind"] == "hdfs_name")
-        found += orphaned_data.check(root, service, forsaken, cluster_id)
-    return found
+                findings += check_hdfs(path, cluster_id, name_dir=storage["kind"] == "hdfs_name")
+        findings += orphaned_data.check(root, service, forsaken, cluster_id)
+    return findings
 
 
 def _paths(services: list[dict[str, Any]], kind: str) -> list[str]:
@@ -80,7 +80,7 @@ def formats(services: list[dict[str, Any]]) -> bool:
 
 
 def datanodes(services: list[dict[str, Any]]) -> list[str]:
-    """The uuids of the DataNodes whose data is here: one, wherever nothing went wrong."""
+    """Return the uuids of the DataNodes with data on this machine, normally one."""
     files = (Path(path) / "current" / "VERSION" for path in _paths(services, "hdfs_data"))
-    found = {read_version(file).get("datanodeUuid", "") for file in files if file.is_file()}
-    return sorted(found - {""})
+    uuids = {read_version(file).get("datanodeUuid", "") for file in files if file.is_file()}
+    return sorted(uuids - {""})

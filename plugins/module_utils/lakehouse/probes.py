@@ -145,19 +145,19 @@ def read_exactly(stream: socket.socket, count: int) -> bytes:
 
 
 def thrift_call(host: str, port: int, call: str, argument: str | None = None) -> str:
-    """Return what a call returns if that is a text, else an empty one; its one ``argument`` is a text.
+    """Return the result of a call if it is a string, else an empty one; its one ``argument`` is a string.
 
-    Raises OSError where no reply comes, or an exception.
+    Raises OSError without a reply, or for an exception.
     """
-    name, given = call.encode(), b""
+    name, field = call.encode(), b""
     if argument is not None:
         text = argument.encode()
-        given = struct.pack(f">bhi{len(text)}s", THRIFT_STRING, 1, len(text), text)
+        field = struct.pack(f">bhi{len(text)}s", THRIFT_STRING, 1, len(text), text)
     head = struct.pack(f">Ii{len(name)}si", THRIFT_VERSION_1 | THRIFT_CALL, len(name), name, 1)
     where = f"thrift://{host}:{port}"
     try:
         with socket.create_connection((host, port), timeout=TIMEOUT_SECONDS) as stream:
-            stream.sendall(head + given + b"\0")
+            stream.sendall(head + field + b"\0")
             header, length = struct.unpack(">Ii", read_exactly(stream, 8))
             read_exactly(stream, length + 4)
             field_type, field_id = struct.unpack(">bh", read_exactly(stream, 3))
@@ -231,15 +231,15 @@ def command(probe: dict[str, Any]) -> str | None:
     import subprocess
 
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             probe["argv"], capture_output=True, text=True, check=False,
             timeout=probe.get("timeout", 30), stdin=subprocess.DEVNULL,
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"{probe['argv'][0]}: {error}"
-    answer = (done.stdout + done.stderr).strip()
-    if done.returncode or probe.get("prints", "") not in done.stdout:
-        return f"{' '.join(probe['argv'])}: exit {done.returncode}: {answer[-300:]}"
+    output = (process.stdout + process.stderr).strip()
+    if process.returncode or probe.get("prints", "") not in process.stdout:
+        return f"{' '.join(probe['argv'])}: exit {process.returncode}: {output[-300:]}"
     return None
 
 
@@ -252,10 +252,10 @@ def trino_rows(url: str, user: str, query: str) -> list[list[Any]]:
     address = f"{url}/v1/statement"
     body: bytes | None = query.encode()
     rows: list[list[Any]] = []
-    left = MOST_BYTES
+    remaining = MOST_BYTES
     while address:
         try:
-            page = fetch(address, body, headers, most=left)
+            page = fetch(address, body, headers, most=remaining)
             answer = dict(json.loads(page))
             error = answer.get("error")
             if error:
@@ -263,7 +263,7 @@ def trino_rows(url: str, user: str, query: str) -> list[list[Any]]:
             rows += answer.get("data") or []
         except (OSError, ValueError, TypeError, RecursionError) as refusal:
             raise ConnectionError(f"{url}: {refusal}") from refusal
-        left -= len(page)
+        remaining -= len(page)
         # The next address is asked without a body.
         address, body = str(answer.get("nextUri") or ""), None
     return rows

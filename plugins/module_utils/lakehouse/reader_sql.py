@@ -19,26 +19,25 @@ def making(schemas: Sequence[str]) -> str:
 
 
 def granting(user: str, schemas: Sequence[str]) -> str:
-    """Return the query for the statements that grant what the role lacks, and revoke what it has elsewhere.
+    """Return the query for the statements that grant missing privileges, and revoke those in other schemas.
 
-    Tables that the database's owner makes later, or a role that has tables there already, are granted when
-    they are made.
+    Default privileges grant tables that the database's owner, or a role with tables there, creates later.
     """
-    role, named = literal(user), _named(schemas)
+    role, names = literal(user), _named(schemas)
     reader = f"(select oid from pg_roles where rolname = {role})"
-    here, elsewhere = (f"{word} exists (select from {named} where name = n.nspname)" for word in ("", "not"))
+    inside, outside = (f"{word} exists (select from {names} where name = n.nspname)" for word in ("", "not"))
     return f"""select statement from (
   select format('grant usage on schema %I to %I', n.nspname, {role}) as statement
-    from pg_namespace n where {here} and not has_schema_privilege({role}, n.oid, 'usage')
+    from pg_namespace n where {inside} and not has_schema_privilege({role}, n.oid, 'usage')
   union all
   select format('grant select on %s to %I', c.oid::regclass, {role})
     from pg_class c join pg_namespace n on n.oid = c.relnamespace
-    where {here} and {_READABLE} and not has_table_privilege({role}, c.oid, 'select')
+    where {inside} and {_READABLE} and not has_table_privilege({role}, c.oid, 'select')
   union all
   select format('alter default privileges for role %I in schema %I grant select on tables to %I',
       r.rolname, n.nspname, {role})
     from pg_namespace n, pg_roles r
-    where {here} and r.rolcanlogin and (
+    where {inside} and r.rolcanlogin and (
       r.oid = (select datdba from pg_database where datname = current_database())
       or exists (select from pg_class c where c.relnamespace = n.oid and c.relowner = r.oid and {_READABLE}))
     and not exists (
@@ -48,17 +47,17 @@ def granting(user: str, schemas: Sequence[str]) -> str:
   union all
   select format('revoke all on schema %I from %I', n.nspname, {role})
     from pg_namespace n
-    where {elsewhere} and exists (select from aclexplode(n.nspacl) e where e.grantee = {reader})
+    where {outside} and exists (select from aclexplode(n.nspacl) e where e.grantee = {reader})
   union all
   select format('revoke all on %s from %I', c.oid::regclass, {role})
     from pg_class c join pg_namespace n on n.oid = c.relnamespace
-    where {elsewhere} and {_READABLE}
+    where {outside} and {_READABLE}
     and exists (select from aclexplode(c.relacl) e where e.grantee = {reader})
   union all
   select format('alter default privileges for role %I in schema %I revoke all on tables from %I',
       pg_get_userbyid(a.defaclrole), n.nspname, {role})
     from pg_default_acl a join pg_namespace n on n.oid = a.defaclnamespace
-    where {elsewhere} and a.defaclobjtype = 'r'
+    where {outside} and a.defaclobjtype = 'r'
     and exists (select from aclexplode(a.defaclacl) e where e.grantee = {reader})
   ) needed"""
 

@@ -192,14 +192,14 @@ def _walk(parts: list[str], *, make: bool) -> tuple[int, bool]:
 
 
 def _replaceable(folder: os.stat_result, entry: os.stat_result | None) -> bool:
-    """Whether another account than root and this one can exchange an entry, or make one that is missing."""
-    own = {0, os.geteuid()}
-    if folder.st_uid not in own:
+    """Whether an account other than root and this one can replace an entry, or create a missing one."""
+    trusted_uids = {0, os.geteuid()}
+    if folder.st_uid not in trusted_uids:
         return True
     if not folder.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         return False
-    # In a sticky folder its owner alone can.
-    return entry is None or not folder.st_mode & stat.S_ISVTX or entry.st_uid not in own
+    # In a sticky folder only the owner of the entry can.
+    return entry is None or not folder.st_mode & stat.S_ISVTX or entry.st_uid not in trusted_uids
 
 
 def _want_followable(

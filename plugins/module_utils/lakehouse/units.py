@@ -1,4 +1,4 @@
-"""What systemd says of a unit, and what would bring it into the desired state."""
+"""systemd's properties of a unit, and the action that brings it into the desired state."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ def started_at(timestamp: str) -> float:
     return parsed.replace(tzinfo=UTC).timestamp()
 
 
-def is_older(known: dict[str, str], changed: float) -> bool:
+def is_older(state: dict[str, str], changed: float) -> bool:
     """Whether the main process started before ``changed``, in seconds since the epoch."""
     # A timer has no process.
-    return changed > started_at(known.get("ExecMainStartTimestamp", known["ActiveEnterTimestamp"]))
+    return changed > started_at(state.get("ExecMainStartTimestamp", state["ActiveEnterTimestamp"]))
 
 
-def needed(known: dict[str, str], *, enabled: bool, stale: bool) -> str:
+def needed(state: dict[str, str], *, enabled: bool, stale: bool) -> str:
     """Return the action that brings the unit into the desired state; a stale one has not read its files."""
-    active = known["ActiveState"] in ("active", "activating", "reloading")
+    active = state["ActiveState"] in ("active", "activating", "reloading")
     if not enabled:
         return "stopped" if active else "none"
     if not active:
@@ -47,22 +47,22 @@ def needed(known: dict[str, str], *, enabled: bool, stale: bool) -> str:
     return "restarted" if stale else "none"
 
 
-def is_switched(known: dict[str, str], enabled: bool) -> bool:
-    """Whether the unit starts at a boot as it should.
+def is_switched(state: dict[str, str], enabled: bool) -> bool:
+    """Whether the unit is enabled or disabled as desired.
 
     Debian's template units are enabled by their generator and cannot be switched.
     """
-    is_enabled = known["UnitFileState"] in ("enabled", "enabled-runtime")
-    return is_enabled == enabled or known["UnitFileState"] not in ("enabled", "disabled")
+    is_enabled = state["UnitFileState"] in ("enabled", "enabled-runtime")
+    return is_enabled == enabled or state["UnitFileState"] not in ("enabled", "disabled")
 
 
-def is_as_desired(known: dict[str, str], *, enabled: bool, stale: bool) -> bool:
-    """Whether systemd has nothing to do for the unit; whether it answers is another question."""
+def is_as_desired(state: dict[str, str], *, enabled: bool, stale: bool) -> bool:
+    """Whether systemd has the unit in the desired state, whether or not it is ready."""
     return (
-        known["LoadState"] == "loaded"
-        and known["NeedDaemonReload"] == "no"
-        and is_switched(known, enabled)
-        and needed(known, enabled=enabled, stale=stale) == "none"
+        state["LoadState"] == "loaded"
+        and state["NeedDaemonReload"] == "no"
+        and is_switched(state, enabled)
+        and needed(state, enabled=enabled, stale=stale) == "none"
     )
 
 
@@ -74,16 +74,16 @@ def changed_at(path: str) -> float:
         return 0.0
 
 
-def is_stale(known: dict[str, str], files: Sequence[str], pending: Sequence[str] = ()) -> bool:
+def is_stale(state: dict[str, str], files: Sequence[str], pending: Sequence[str] = ()) -> bool:
     """Whether a file changed after the main process started, or is among those that a run would change."""
-    watched = [path for path in (*files, known["FragmentPath"], *known["DropInPaths"].split()) if path]
+    watched = [path for path in (*files, state["FragmentPath"], *state["DropInPaths"].split()) if path]
     changed = max(map(changed_at, watched), default=0.0)
-    return is_older(known, changed) or not set(watched).isdisjoint(pending)
+    return is_older(state, changed) or not set(watched).isdisjoint(pending)
 
 
-def is_deaf(known: dict[str, str], sockets: Iterable[dict[str, Any]]) -> bool:
-    """Whether the unit is active and one of its sockets takes no connection."""
-    return known["ActiveState"] == "active" and not all(map(_is_open, sockets))
+def is_deaf(state: dict[str, str], sockets: Iterable[dict[str, Any]]) -> bool:
+    """Whether the unit is active and one of its sockets refuses connections."""
+    return state["ActiveState"] == "active" and not all(map(_is_open, sockets))
 
 
 def _is_open(place: dict[str, Any]) -> bool:

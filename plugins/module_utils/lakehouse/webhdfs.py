@@ -52,13 +52,13 @@ def is_path(path: str) -> bool:
 def path_of(uri: str) -> str | None:
     """Return the path in HDFS of a URI, or of a path, in one spelling; None for another file system.
 
-    It is read as Hadoop's Path reads it: neither %XX nor a question mark stands for anything else, and HDFS
-    is one file system, whatever name of it a URI has.
+    It is parsed as Hadoop's Path does: neither %XX nor a question mark is special, and every authority of a
+    URI means the one HDFS.
     """
-    found = _URI.fullmatch(uri)
-    if found is None or found["scheme"] not in {None, "hdfs"}:
+    match = _URI.fullmatch(uri)
+    if match is None or match["scheme"] not in {None, "hdfs"}:
         return None
-    return "/" + "/".join(part for part in found["path"].split("/") if part)
+    return "/" + "/".join(part for part in match["path"].split("/") if part)
 
 
 class WebHdfs:
@@ -106,16 +106,16 @@ class WebHdfs:
         return list(self.sizes(path))
 
     def sizes(self, path: str) -> dict[str, int]:
-        """Return the bytes of what is in a folder by name, 0 of a folder; none where there is no folder."""
+        """Return the sizes of a folder's entries by name, 0 for folders; none for a missing folder."""
         if self.status(path) is None:
             return {}
         listed = self.call("GET", "LISTSTATUS", path)["FileStatuses"]["FileStatus"]
-        return {str(one["pathSuffix"]): int(one["length"]) for one in listed}
+        return {str(row["pathSuffix"]): int(row["length"]) for row in listed}
 
     def attributes(self, path: str) -> dict[str, str]:
-        """Return the extended attributes of a path that have text for their value."""
-        found = self.call("GET", "GETXATTRS", path, encoding="text")["XAttrs"]
-        return {entry["name"]: str(entry["value"] or "").strip('"') for entry in found}
+        """Return the extended attributes of a path whose value is text."""
+        rows = self.call("GET", "GETXATTRS", path, encoding="text")["XAttrs"]
+        return {entry["name"]: str(entry["value"] or "").strip('"') for entry in rows}
 
     def set_attribute(self, path: str, name: str, value: str) -> None:
         """Give a path that was just written an extended attribute."""
