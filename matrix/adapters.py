@@ -79,9 +79,9 @@ class SqlAdapter:
 
     def read(self, table: Table, columns: Sequence[str]) -> list[Row]:
         """Select in the order of the first column."""
-        wanted = ", ".join(name if name == "*" else f"{self.quote}{name}{self.quote}" for name in columns)
+        selection = ", ".join(name if name == "*" else f"{self.quote}{name}{self.quote}" for name in columns)
         order = "id" if columns[0] == "*" else columns[0]
-        return self.facade.sql(f"SELECT {wanted} FROM {table.full(self.engine)} ORDER BY {order}")
+        return self.facade.sql(f"SELECT {selection} FROM {table.full(self.engine)} ORDER BY {order}")
 
 
 class PythonAdapter:

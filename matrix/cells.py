@@ -1,4 +1,4 @@
-"""The declarations: what each engine does with each format, operation by operation, read from `cells.yml`."""
+"""The declarations of `cells.yml`: the result of each operation by engine and format."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ class Cell:
         return self.expected in {Expected.REFUSED, Expected.WITHHELD}
 
     def properties(self) -> list[tuple[str, str]]:
-        """Return what the JUnit file says about the cell; what is empty is left out."""
-        said = {
+        """Return the properties of the cell in the JUnit file, without empty ones."""
+        values = {
             "engine": self.engine,
             "format": self.format.name,
             "operation": self.operation.name,
@@ -83,7 +83,7 @@ class Cell:
             "limit": self.limit,
             "design": self.design,
         }
-        return [(name, value) for name, value in said.items() if value]
+        return [(name, value) for name, value in values.items() if value]
 
     def __str__(self) -> str:
         return f"{self.engine}-{self.format}-{self.operation.slug}"
@@ -101,11 +101,11 @@ def load(path: Path = PATH) -> tuple[Cell, ...]:
         line = " ".join(str(error).split())
         raise LakehouseError(f"{path.name} cannot be read: {line}", f"less {path}") from None
     cells = {(cell.engine, cell.format, cell.operation): cell for cell in _cells(path.name, data)}
-    wanted = list(product(ENGINES, formats.FORMATS, operations.OPERATIONS))
-    for engine, fmt, operation in wanted:
+    combinations = list(product(ENGINES, formats.FORMATS, operations.OPERATIONS))
+    for engine, fmt, operation in combinations:
         if (engine, fmt, operation) not in cells:
             raise _error(path.name, f"{engine}.{fmt}", f"lacks {operation.name!r}")
-    return tuple(cells[key] for key in wanted)
+    return tuple(cells[key] for key in combinations)
 
 
 class _Strict(yaml.SafeLoader):
@@ -123,19 +123,19 @@ def _cells(file: str, data: object) -> Iterator[Cell]:
     for engine, by_format in _members(file, "", data, ENGINES):
         for name, by_operation in _members(file, engine, by_format, formats.BY_NAME):
             where = f"{engine}.{name}"
-            known = (REST, *operations.BY_NAME)
-            declared = dict(_members(file, where, by_operation, known))
+            names = (REST, *operations.BY_NAME)
+            declared = dict(_members(file, where, by_operation, names))
             for operation in operations.OPERATIONS:
-                if found := declared.get(operation.name, declared.get(REST)):
-                    yield _cell(file, engine, formats.BY_NAME[name], operation, found)
+                if declaration := declared.get(operation.name, declared.get(REST)):
+                    yield _cell(file, engine, formats.BY_NAME[name], operation, declaration)
 
 
-def _members(file: str, where: str, data: object, known: Collection[str]) -> Iterator[tuple[str, object]]:
+def _members(file: str, where: str, data: object, allowed: Collection[str]) -> Iterator[tuple[str, object]]:
     if not isinstance(data, dict):
         raise _error(file, where, f"is {data!r}, expected keys and values")
     for key, value in data.items():
-        if key not in known:
-            raise _error(file, where, f"has {key!r}, expected one of: {', '.join(known)}")
+        if key not in allowed:
+            raise _error(file, where, f"has {key!r}, expected one of: {', '.join(allowed)}")
         yield key, value
 
 
@@ -151,10 +151,10 @@ def _cell(file: str, engine: str, fmt: Format, operation: Operation, declared: o
             where,
             f"is {declared!r}, expected works, or wrong, refused, withheld or absent with a reason",
         )
-    rest = [key for key in declared if key not in {*Expected, *_EXPLANATIONS, _BEHIND}]
+    unknown_keys = [key for key in declared if key not in {*Expected, *_EXPLANATIONS, _BEHIND}]
     outcomes = [outcome for outcome in Expected if outcome in declared]
-    if rest:
-        raise _error(file, where, f"has {rest[0]!r}, expected {_WORDS}, behind, limit or design")
+    if unknown_keys:
+        raise _error(file, where, f"has {unknown_keys[0]!r}, expected {_WORDS}, behind, limit or design")
     if len(outcomes) != 1:
         raise _error(file, where, f"must be one of: {_WORDS}")
     outcome = outcomes[0]
@@ -207,5 +207,5 @@ def _compiled(file: str, where: str, expression: str) -> None:
         raise _error(file, where, f"has {expression!r}, which is no regular expression: {error}") from None
 
 
-def _error(file: str, where: str, what: str) -> LakehouseError:
-    return LakehouseError(f"{file}: {where or 'the file'} {what}", f"edit matrix/{file}")
+def _error(file: str, where: str, problem: str) -> LakehouseError:
+    return LakehouseError(f"{file}: {where or 'the file'} {problem}", f"edit matrix/{file}")

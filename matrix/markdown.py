@@ -1,4 +1,4 @@
-"""The declarations as tables in the pages: what was executed, for a cell that goes otherwise fails."""
+"""The declarations as tables of the pages: executed facts, since a cell with another result fails."""
 
 from __future__ import annotations
 
@@ -25,32 +25,32 @@ MARKS = {
 
 
 def summary(declared: Iterable[Cell]) -> str:
-    """Return engines down and formats across, with how many operations end in which way."""
-    known = tuple(declared)
+    """Return a table of engines by formats, with the number of operations for each result."""
+    declarations = tuple(declared)
     lines = [f"| | {' | '.join(map(str, formats.FORMATS))} |", "|---|" + "---|" * len(formats.FORMATS)]
     for engine in cells.ENGINES:
         fields = []
         for fmt in formats.FORMATS:
-            found = [cell.expected for cell in known if (cell.engine, cell.format) == (engine, fmt)]
-            fields.append(" ".join(f"{found.count(kind)} {MARKS[kind]}" for kind in MARKS if kind in found))
+            kinds = [cell.expected for cell in declarations if (cell.engine, cell.format) == (engine, fmt)]
+            fields.append(" ".join(f"{kinds.count(kind)} {MARKS[kind]}" for kind in MARKS if kind in kinds))
         lines.append(f"| {engine} | {' | '.join(fields)} |")
     return "\n".join(lines) + "\n"
 
 
-def table(declared: Iterable[Cell], shown: tuple[Format, ...]) -> str:
-    """Return operations down and engines across, then what the marks lead to.
+def table(declared: Iterable[Cell], table_formats: tuple[Format, ...]) -> str:
+    """Return a table of operations by engines, followed by the links of the marks.
 
-    An engine with which nothing works is left out.
+    Engines without a working operation are excluded.
     """
-    known = [cell for cell in declared if cell.format in shown]
-    marks = {(cell.operation, cell.engine, cell.format): mark(cell) for cell in known}
-    able = {cell.engine for cell in known if cell.expected is Expected.WORKS}
+    declarations = [cell for cell in declared if cell.format in table_formats]
+    marks = {(cell.operation, cell.engine, cell.format): mark(cell) for cell in declarations}
+    able = {cell.engine for cell in declarations if cell.expected is Expected.WORKS}
     engines = [engine for engine in cells.ENGINES if engine in able]
     lines = [f"| | {' | '.join(engines)} |", "|---|" + "---|" * len(engines)]
-    for each in operations.OPERATIONS:
-        fields = (" ".join(marks[each, engine, fmt] for fmt in shown) for engine in engines)
-        lines.append(f"| {each.name} | {' | '.join(fields)} |")
-    limits = sorted({cell.limit for cell in known if cell.limit and cell.engine in able}, key=label)
+    for operation in operations.OPERATIONS:
+        fields = (" ".join(marks[operation, engine, fmt] for fmt in table_formats) for engine in engines)
+        lines.append(f"| {operation.name} | {' | '.join(fields)} |")
+    limits = sorted({cell.limit for cell in declarations if cell.limit and cell.engine in able}, key=label)
     return "\n".join([*lines, "", *(f"[{label(limit)}]: {limit}" for limit in limits)]) + "\n"
 
 
@@ -71,12 +71,12 @@ def withheld_table() -> str:
 
 
 def view_table() -> str:
-    """Return kinds of views down and their readers across."""
+    """Return a table of kinds of views by readers."""
     lines = [f"| Made by | {' | '.join(READERS)} |", "|---|" + "---|" * len(READERS)]
     for view in VIEWS:
         limits = (view.refused.get(reader) for reader in READERS)
-        fields = (linked(each.expected, each.link) if each else linked(Expected.WORKS) for each in limits)
-        lines.append(f"| {view.says} | {' | '.join(fields)} |")
+        fields = (linked(limit.expected, limit.link) if limit else linked(Expected.WORKS) for limit in limits)
+        lines.append(f"| {view.label} | {' | '.join(fields)} |")
     return "\n".join(lines) + "\n"
 
 
@@ -87,13 +87,13 @@ def mark(cell: Cell) -> str:
 
 
 def label(limit: str) -> str:
-    """Return what a page calls an address.
+    """Return the label of a link.
 
     >>> label("https://github.com/trinodb/trino/issues/18829")
     'trino#18829'
     """
-    if found := re.fullmatch(r"https://github\.com/[^/]+/([^/]+)/(?:issues|pull)/(\d+)", limit):
-        return f"{found[1]}#{found[2]}"
+    if match := re.fullmatch(r"https://github\.com/[^/]+/([^/]+)/(?:issues|pull)/(\d+)", limit):
+        return f"{match[1]}#{match[2]}"
     return limit.removeprefix("https://")
 
 
@@ -102,9 +102,9 @@ def linked(expected: Expected, limit: str = "") -> str:
     return f"[{MARKS[expected]}]({limit})" if limit else MARKS[expected]
 
 
-def _of_formats(*shown: Format) -> Callable[[], str]:
-    """Return the maker of a table with one mark for each of these formats in every field."""
-    return lambda: table(cells.load(), shown)
+def _of_formats(*table_formats: Format) -> Callable[[], str]:
+    """Return a function that writes a table with a mark for each of these formats in every field."""
+    return lambda: table(cells.load(), table_formats)
 
 
 # Which blocks a page has, and who makes what is in them.
@@ -128,10 +128,10 @@ def page(path: Path) -> str:
     return text
 
 
-def written(text: str, name: str, wanted: str) -> str:
-    """Return the text with this in its block of that name."""
+def written(text: str, name: str, content: str) -> str:
+    """Return the text with new content of the named block."""
     block = re.compile(rf"(<!-- {name}:start[^\n]*-->\n).*?(<!-- {name}:end -->)", re.DOTALL)
-    return block.sub(lambda found: found[1] + wanted + found[2], text)
+    return block.sub(lambda match: match[1] + content + match[2], text)
 
 
 def main() -> int:

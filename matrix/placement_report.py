@@ -14,12 +14,12 @@ _MINE = "matrix-tables.json"
 
 
 def add(folder: Path, placements: Sequence[Placement]) -> None:
-    """Add the matrix's placements to those of the smoke suite, in the place of an earlier run's."""
-    earlier = {str(entry["table"]) for entry in _read(folder / _MINE)}
-    others = [entry for entry in _read(folder / _ALL) if entry["table"] not in earlier]
-    mine: list[dict[str, object]] = [asdict(placement) for placement in placements]
+    """Add the matrix's placements to those of the smoke suite, replacing those of an earlier run."""
+    replaced_tables = {str(entry["table"]) for entry in _read(folder / _MINE)}
+    kept_entries = [entry for entry in _read(folder / _ALL) if entry["table"] not in replaced_tables]
+    matrix_entries: list[dict[str, object]] = [asdict(placement) for placement in placements]
     folder.mkdir(parents=True, exist_ok=True)
-    for name, entries in ((_MINE, mine), (_ALL, [*others, *mine])):
+    for name, entries in ((_MINE, matrix_entries), (_ALL, [*kept_entries, *matrix_entries])):
         (folder / name).write_text(json.dumps(entries, indent=1) + "\n", encoding="utf-8")
 
 

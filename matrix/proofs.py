@@ -1,4 +1,4 @@
-"""What must be true after an operation: read back by the engine itself, and by Spark as the reference."""
+"""The conditions after an operation, read by the engine itself, and by Spark as the reference."""
 
 from __future__ import annotations
 
@@ -82,8 +82,10 @@ def wider(scene: Scene) -> None:
 def stray_file_gone(scene: Scene) -> None:
     """The file that belonged to nothing is gone, the rows are not."""
     rows(scene)
-    left = [file.path for file in scene.stage.namenode.files(scene.table.path) if file.path.endswith(STRAY)]
-    assert not left, f"still there: {left}"
+    stray_paths = [
+        file.path for file in scene.stage.namenode.files(scene.table.path) if file.path.endswith(STRAY)
+    ]
+    assert not stray_paths, f"still there: {stray_paths}"
 
 
 def table_gone(scene: Scene) -> None:
@@ -116,9 +118,9 @@ PROOFS: dict[str, Callable[[Scene], None]] = {
 }
 
 
-def _same(who: str, got: list[Row], scene: Scene) -> None:
+def _same(reader: str, actual: list[Row], scene: Scene) -> None:
     expected = list(scene.cell.operation.rows)
-    assert got == expected, f"{who} reads other rows\nexpected: {expected}\ngot:      {got}"
+    assert actual == expected, f"{reader} reads other rows\nexpected: {expected}\ngot:      {actual}"
 
 
 def _reference(scene: Scene, query: str, expected: list[Row]) -> None:

@@ -90,14 +90,14 @@ class Stage:
 
     def _new(self, fmt: Format, name: str, start: str) -> Table:
         table = self.databases.table(fmt, name)
-        # In a view Trino understands names without Spark's catalog alone; an Iceberg view needs its own.
+        # In a Hive view Trino resolves only names without Spark's catalog; an Iceberg view needs the catalog.
         viewed = table.short if fmt.catalogs["spark"] == "spark_catalog" else str(table)
         for statement in STARTS[start]:
             self.spark.sql(statement.format(table=table, clause=fmt.clause, viewed=viewed))
-        found = self.databases.found(table)
+        located = self.databases.found(table)
         if start == "stray file":
-            self._put_stray_file(found)
-        return found
+            self._put_stray_file(located)
+        return located
 
     def _put_stray_file(self, table: Table) -> None:
         folder = f"{table.path}/data" if table.format.family == "iceberg" else table.path

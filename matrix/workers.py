@@ -1,4 +1,4 @@
-"""The engines at work: the cells of an engine one after another, the engines side by side."""
+"""Run the cells of an engine one after another, and the engines concurrently."""
 
 from __future__ import annotations
 
@@ -39,23 +39,25 @@ class Outcome:
     behind: str = ""
 
     def said(self, cell: Cell) -> str:
-        """Return the line of the message that matters."""
+        """Return the line of the message that matches the declared reason."""
         return telling(self.message, cell.reason) if self.message else ""
 
 
 def verdict(cell: Cell, refusal: str, disproof: str) -> str:
-    """Compare what happened with the declaration; return what is wrong.
+    """Compare the result with the declaration; return the difference.
 
-    `refusal` is the engine's message, empty if it did as it was told; `disproof` is what is not true
-    afterwards, empty if all is.
+    `refusal` is the engine's error message, empty if the operation succeeded; `disproof` is the first
+    condition that does not hold afterwards, empty if all do.
     """
     if cell.expected is Expected.WORKS:
         return f"declared as works, but refused:\n{refusal}" if refusal else disproof
-    found, other = (refusal, disproof) if cell.refuses else (disproof, refusal)
-    if not found and not other:
+    expected_text, unexpected_text = (refusal, disproof) if cell.refuses else (disproof, refusal)
+    if not expected_text and not unexpected_text:
         return f"declared as {cell.expected} ({cell.reason!r}), but it works now: change cells.yml"
-    if not re.search(cell.reason, found):
-        return f"declared as {cell.expected}, but not with {cell.reason!r}:\n{found or other}"
+    if not re.search(cell.reason, expected_text):
+        return (
+            f"declared as {cell.expected}, but not with {cell.reason!r}:\n{expected_text or unexpected_text}"
+        )
     return ""
 
 
@@ -71,19 +73,19 @@ class Worker:
     catalogs: frozenset[str] = frozenset()
 
     def execute(self, cell: Cell) -> Outcome:
-        """Run one cell and, if the kit withholds it, what the engine itself does."""
+        """Run a cell and, if the kit disables the operation, the same with the kit's switch off."""
         outcome = self._execute(cell)
         switch = switches.of(cell.engine, cell.format)
         if not (cell.behind and switch and switch.catalog in self.catalogs) or outcome.failure:
             return outcome
         behind = self._execute(cell.behind)
-        said = behind.said(cell.behind)
+        reason = behind.said(cell.behind)
         return replace(
             outcome,
             statements=(*outcome.statements, *behind.statements),
             seconds=outcome.seconds + behind.seconds,
             failure=behind.failure and f"without {switch.setting}: {behind.failure}",
-            behind=f"{cell.behind.expected}: {said}" if said else str(cell.behind.expected),
+            behind=f"{cell.behind.expected}: {reason}" if reason else str(cell.behind.expected),
         )
 
     def _execute(self, cell: Cell) -> Outcome:
@@ -101,12 +103,12 @@ class Worker:
         except EngineError as error:
             message = error.message
         statements = tuple(self.adapter.statements)
-        done = not message
-        disproof = self._disproof(cell, recipe, table, answer) if done and not cell.refuses else ""
-        if cell.refuses and done:
+        succeeded = not message
+        disproof = self._disproof(cell, recipe, table, answer) if succeeded and not cell.refuses else ""
+        if cell.refuses and succeeded:
             self.stage.spoilt(cell, table)
         failure = verdict(cell, message, disproof)
-        if cell.operation.writes and done and not failure:
+        if cell.operation.writes and succeeded and not failure:
             self.stage.written.append(self._about(cell, table))
         return Outcome(statements, time.monotonic() - started, message or disproof, failure)
 

@@ -1,4 +1,4 @@
-"""What the tables of the pipeline hold after a run."""
+"""The rows of the pipeline's tables after a run."""
 
 from __future__ import annotations
 
@@ -31,10 +31,12 @@ class Result:
 
 
 def count(spark: SparkSession, tables: Sequence[Written]) -> list[Result]:
-    """Count all tables in one query: both formats answer it from their metadata."""
+    """Count all tables in one query, which both formats answer from metadata."""
     query = " UNION ALL ".join(
-        f"SELECT '{each.table}' AS name, count(*) AS rows FROM {each.table}" for each in tables
+        f"SELECT '{table.table}' AS name, count(*) AS rows FROM {table.table}" for table in tables
     )
     rows = {row["name"]: row["rows"] for row in spark.sql(query).collect()}
     aside = {row["source"]: row["count"] for row in spark.table(REJECTED).groupBy("source").count().collect()}
-    return [Result(each.table, rows[each.table], aside.get(each.source, 0), each.written) for each in tables]
+    return [
+        Result(table.table, rows[table.table], aside.get(table.source, 0), table.written) for table in tables
+    ]

@@ -1,4 +1,4 @@
-"""Containers of docker compose: each runs one unit as its only daemon, and labels say which and whose."""
+"""Containers of docker compose: each runs one unit as its only daemon, with unit and host in its labels."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class ContainerNodes(Nodes):
 
     def places(self, host: str) -> Sequence[str]:
         """Return the names of the host's containers that run, in alphabetical order."""
-        found = sorted(str(container.name) for container in self._find(f"{HOST_LABEL}={host}"))
-        if not found:
+        names = sorted(str(container.name) for container in self._find(f"{HOST_LABEL}={host}"))
+        if not names:
             raise CommandError(f"{host}: no container of {self._project} plays it; next: make compose-up")
-        return found
+        return names
 
     def execute(self, place: str, argv: Sequence[str], user: str, environment: Mapping[str, str]) -> Ended:
         """Run a program as `user`."""
@@ -77,14 +77,14 @@ class ContainerNodes(Nodes):
         return _text(_asked(host, lambda: container.logs(tail=lines, timestamps=True)))
 
     def _of(self, host: str, unit: str) -> Container:
-        found = self._find(f"{HOST_LABEL}={host}", f"{UNIT_LABEL}={unit}", ended=True)
-        if not found:
+        containers = self._find(f"{HOST_LABEL}={host}", f"{UNIT_LABEL}={unit}", ended=True)
+        if not containers:
             raise CommandError(f"{host}: no container of {self._project} runs {unit}; next: make compose-up")
-        return found[0]
+        return containers[0]
 
     def _find(self, *labels: str, ended: bool = False) -> list[Container]:
-        wanted: dict[str, str | list[str] | bool] = {"label": [f"{PROJECT_LABEL}={self._project}", *labels]}
-        containers = self._client.containers.list(all=ended, filters=wanted, ignore_removed=True)
+        filters: dict[str, str | list[str] | bool] = {"label": [f"{PROJECT_LABEL}={self._project}", *labels]}
+        containers = self._client.containers.list(all=ended, filters=filters, ignore_removed=True)
         return [container for container in containers if ended or container.status == "running"]
 
 

@@ -54,14 +54,14 @@ class NameNode:
         return True
 
     def await_complete(self, seconds: float) -> None:
-        """Return once every closed file has its replicas and no outdated one, or raise TimeoutError."""
-        what = "every file has its replicas"
-        wait_for(what, self.complete, seconds=seconds, ignoring=(NameNodeError,), pause=0.5)
+        """Wait until every closed file has its replicas and no outdated one; TimeoutError otherwise."""
+        condition = "every file has its replicas"
+        wait_for(condition, self.complete, seconds=seconds, ignoring=(NameNodeError,), pause=0.5)
 
     def datanodes(self) -> dict[str, str]:
         """Return the `name:port` of each live DataNode by its `address:port`."""
         [info] = self._beans("NameNodeInfo")
-        return {found["xferaddr"]: name for name, found in json.loads(info["LiveNodes"]).items()}
+        return {node["xferaddr"]: name for name, node in json.loads(info["LiveNodes"]).items()}
 
     def members(self) -> dict[str, dict[str, Any]]:
         """Return what is known of each DataNode, dead or live, by its host's name."""
@@ -139,20 +139,20 @@ class NameNode:
         avoiding: str | None,
         body: Iterable[bytes] = (),
     ) -> bytes:
-        others = [key for key, name in self.datanodes().items() if name.partition(":")[0] == avoiding]
-        query = {"excludedatanodes": ",".join(others)} if others else {}
+        excluded = [key for key, name in self.datanodes().items() if name.partition(":")[0] == avoiding]
+        query = {"excludedatanodes": ",".join(excluded)} if excluded else {}
         if method == "PUT":
             query["overwrite"] = "true"
         location = urlsplit(self.webhdfs(method, operation, path, user, **query)["Location"])
         address = location._replace(netloc=f"{address_of(location.hostname or '')}:{location.port}").geturl()
-        # A writer may hold its file open for as long as it likes; another thread has a connection of its own.
+        # A writer may keep its file open indefinitely; each thread has a separate connection.
         try:
-            answer = requests.request(method, address, data=body or b"", timeout=_SECONDS)
+            response = requests.request(method, address, data=body or b"", timeout=_SECONDS)
         except requests.RequestException as error:
             raise NameNodeError(f"{operation} {path}: {error}") from error
-        if answer.status_code >= 400:
-            raise NameNodeError(f"{operation} {path}: {answer.text[:500] or answer.reason}")
-        return answer.content
+        if response.status_code >= 400:
+            raise NameNodeError(f"{operation} {path}: {response.text[:500] or response.reason}")
+        return response.content
 
     def _beans(self, name: str) -> list[dict[str, Any]]:
         query = {"qry": f"Hadoop:service=NameNode,name={name}"}

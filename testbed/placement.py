@@ -66,15 +66,15 @@ class Ledger:
         self.placements: list[Placement] = []
 
     def measure(self, table: str, fmt: str, path: str) -> Placement | None:
-        """Ask where the blocks below `path` are until all replicas are reported; keep and return the answer.
+        """Wait until all replicas of the blocks below `path` are reported; record and return the placement.
 
-        A table that is still short when the wait ends is kept as it is. Without a block nothing is, and the
-        answer is None.
+        After the timeout an incomplete placement is recorded as it is. Without a block it is None, and not
+        recorded.
         """
         with contextlib.suppress(TimeoutError):
             wait_for(
                 f"replicas of {table}",
-                lambda: not (found := self._look(table, fmt, path)).blocks or found.complete,
+                lambda: not (current := self._look(table, fmt, path)).blocks or current.complete,
                 seconds=_REPORTED_SECONDS,
             )
         placement = self._look(table, fmt, path)

@@ -1,4 +1,4 @@
-"""The one way in which tests wait: until a deadline, with the last answer in the error."""
+"""Wait in tests: retry until a deadline, with the last answer in the error."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ def wait_for(
     ignoring: tuple[type[Exception], ...] = (),
     pause: float = 0.1,
 ) -> Answer:
-    """Ask until the answer is truthy, and return it.
+    """Retry the question until its answer is truthy, and return it.
 
-    Exceptions of the types `ignoring` count as "not yet". Raises TimeoutError after `seconds` with `what` was
-    awaited and what was answered last.
+    Exceptions of the types `ignoring` are retried, too. Raises TimeoutError after `seconds` with `what`, the
+    condition, and the last answer.
     """
     deadline = time.monotonic() + seconds
     while True:

@@ -1,4 +1,4 @@
-"""One spelling for a value, whatever a client makes of it, so that rows of two engines can be compared."""
+"""A canonical spelling of values of all clients, so that rows of two engines can be compared."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ from matrix.cross.data_types import COLUMNS, DataType
 Spelt = list[Any]
 
 
-def rows(found: Iterable[Sequence[Any]], kinds: Iterable[DataType] = tuple(COLUMNS.values())) -> list[Spelt]:
+def rows(
+    unordered_rows: Iterable[Sequence[Any]], kinds: Iterable[DataType] = tuple(COLUMNS.values())
+) -> list[Spelt]:
     """Spell rows by the types of their columns, ordered by the first one."""
     kinds = tuple(kinds)
-    spelt = [[spell(value, kind) for value, kind in zip(row, kinds, strict=True)] for row in found]
+    spelt = [[spell(value, kind) for value, kind in zip(row, kinds, strict=True)] for row in unordered_rows]
     return sorted(spelt, key=lambda row: str(row[0]))
 
 
@@ -27,7 +29,7 @@ def checksum(spelt: list[Spelt]) -> str:
 
 
 def spell(value: Any, kind: DataType) -> Any:  # noqa: C901, PLR0911 (one line a type)
-    """Spell one value; what is not of its type fails, for a client that rounds must be seen."""
+    """Spell a value; AssertionError for another type, so that clients that round are detected."""
     if value is None:
         return None
     if kind.name == "decimal":
@@ -50,10 +52,10 @@ def spell(value: Any, kind: DataType) -> Any:  # noqa: C901, PLR0911 (one line a
         return [spell(element, kind.part(0)) for element in value]
     if kind.name == "map":
         pairs = value.items() if isinstance(value, Mapping) else value
-        return sorted([spell(key, kind.part(0)), spell(one, kind.part(1))] for key, one in pairs)
+        return sorted([spell(key, kind.part(0)), spell(element, kind.part(1))] for key, element in pairs)
     if kind.name == "struct":
         fields = [value[name] for name, _ in kind.parts] if isinstance(value, Mapping) else list(value)
-        return [spell(one, kind.part(index)) for index, one in enumerate(fields)]
+        return [spell(field, kind.part(index)) for index, field in enumerate(fields)]
     return _PLAIN[kind.name](value)
 
 

@@ -41,19 +41,19 @@ class Dialect:
         """Spell a value; each is cast, so that no engine guesses."""
         return f"CAST({self._bare(value, kind)} AS {self.type(kind)})"
 
-    def rows(self, found: Sequence[Sequence[Any]], kinds: Mapping[str, DataType] = COLUMNS) -> str:
-        """Spell what follows VALUES."""
-        return ", ".join(f"({', '.join(map(self.literal, row, kinds.values()))})" for row in found)
+    def rows(self, values: Sequence[Sequence[Any]], kinds: Mapping[str, DataType] = COLUMNS) -> str:
+        """Spell the rows after VALUES."""
+        return ", ".join(f"({', '.join(map(self.literal, row, kinds.values()))})" for row in values)
 
     def _bare(self, value: Any, kind: DataType) -> str:
         if value is None:
             return "NULL"
         if kind.name == "list":
-            return self.listing.format(", ".join(self.literal(one, kind.part(0)) for one in value))
+            return self.listing.format(", ".join(self.literal(element, kind.part(0)) for element in value))
         if kind.name == "map":
             return self.mapping(
                 [self.literal(key, kind.part(0)) for key in value],
-                [self.literal(one, kind.part(1)) for one in value.values()],
+                [self.literal(element, kind.part(1)) for element in value.values()],
             )
         if kind.name == "struct":
             return self.record(
@@ -169,9 +169,9 @@ def arrow_type(kind: DataType) -> pa.DataType:
     return _ARROW[kind.name]()
 
 
-def arrow(found: Sequence[Sequence[Any]], kinds: Mapping[str, DataType] = COLUMNS) -> pa.Table:
+def arrow(rows: Sequence[Sequence[Any]], kinds: Mapping[str, DataType] = COLUMNS) -> pa.Table:
     """Return rows as an Arrow table."""
-    columns = zip(*found, strict=True)
+    columns = zip(*rows, strict=True)
     return pa.table({
         name: pa.array(column, arrow_type(kind))
         for (name, kind), column in zip(kinds.items(), columns, strict=True)

@@ -1,4 +1,4 @@
-"""Tables of the proofs: whichever engine makes one, it is measured where it lies, and dropped."""
+"""Tables of the proofs: each is measured at its location and dropped, whichever engine creates it."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ class EngineTables(Tables):
                 client.drop_table(table.database, table.name, True)
 
     def _kind(self, table: Table) -> str | None:
-        found = self._entry(table)
-        return format_of(found.parameters) if found else None
+        entry = self._entry(table)
+        return format_of(entry.parameters) if entry else None
 
     def _entry(self, table: Table) -> Any:
         """Return what the metastore knows of a table; None if it knows nothing."""

@@ -69,11 +69,11 @@ class Engines:
         return self.of(engine).refuses(statement, reason)
 
     def read(self, engine: str, table: Table, columns: Sequence[str] = ()) -> list[Row]:
-        """Return the rows of a table, in no order, as an engine sees them; all columns or these."""
+        """Return the rows of a table as an engine reads them, in any order; all columns or these."""
         if engine in SQL_ENGINES:
             return self.rows(engine, f"SELECT {', '.join(columns) or '*'} FROM {table.full(engine)}")
-        found = self._arrow(engine, table)
-        return _rows(found.select(list(columns)) if columns else found)
+        arrow_table = self._arrow(engine, table)
+        return _rows(arrow_table.select(list(columns)) if columns else arrow_table)
 
     def rows(self, engine: str, query: str) -> list[Row]:
         """Return the rows of a query of an SQL engine as Python values."""
@@ -91,15 +91,15 @@ class Engines:
         return list(self._arrow(engine, table).column_names)
 
     def _arrow(self, engine: str, table: Table) -> pa.Table:
-        known = f"{table.format}.{table.short}"
+        qualified_name = f"{table.format}.{table.short}"
         if engine == PYICEBERG:
             return self.clients.iceberg.load_table(table.short).scan().to_arrow()
         if engine == DELTA_RS:
-            return self.clients.arrow(known)
+            return self.clients.arrow(qualified_name)
         if engine == DUCKDB:
-            return self.clients.sql(f"SELECT * FROM {known}")
-        return self.clients.polars(known).to_arrow()
+            return self.clients.sql(f"SELECT * FROM {qualified_name}")
+        return self.clients.polars(qualified_name).to_arrow()
 
 
-def _rows(found: pa.Table) -> list[Row]:
-    return [tuple(row.values()) for row in found.to_pylist()]
+def _rows(table: pa.Table) -> list[Row]:
+    return [tuple(row.values()) for row in table.to_pylist()]

@@ -1,4 +1,4 @@
-"""Values of Hive tables in which two engines are known to differ: read otherwise, or not found."""
+"""Values of Hive tables in which two engines are known to differ: in reading, or in filters."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ LIMIT = wrong("some values are read otherwise, or not found", "docs/across-engin
 def different(fmt: Format, writer: str, reader: str) -> set[tuple[str, str | None]]:
     """Return the columns with the values in which two engines are known to differ."""
     return {
-        (one.column, value)
-        for one in DIFFERENCES
-        if fmt in one.formats and writer in one.writers and reader in one.readers
-        for value in one.values
+        (difference.column, value)
+        for difference in DIFFERENCES
+        if fmt in difference.formats and writer in difference.writers and reader in difference.readers
+        for value in difference.values
     }

@@ -155,13 +155,15 @@ def test_a_server_acts_as_its_own_user(  # noqa: PLR0913, PLR0917 (fixtures and 
 @pytest.mark.operation("permissions: a reader", engine=PYICEBERG)
 def test_a_reader_in_python(shared_tables: SharedTables, reader: str, endpoints: Endpoints) -> None:
     names = [f"{fmt}.{shared_tables(fmt, maker).short}" for fmt, maker in MAKERS]
-    # Who this process speaks to HDFS as was decided when its clients connected.
+    # The HDFS user of this process was set when its clients connected.
     environment = {key: text for key, text in os.environ.items() if key != "HADOOP_USER_NAME"}
     program = [sys.executable, "-c", _READS_AND_APPENDS, str(endpoints.path), reader, *names]
-    done = subprocess.run(program, capture_output=True, text=True, timeout=120, env=environment, check=False)
-    assert done.returncode == 0, done.stderr
-    said = done.stdout.splitlines()
-    assert said[::2] == [f"{table} 1" for table in names]
-    for table, line in zip(names, said[1::2], strict=True):
+    process = subprocess.run(
+        program, capture_output=True, text=True, timeout=120, env=environment, check=False
+    )
+    assert process.returncode == 0, process.stderr
+    lines = process.stdout.splitlines()
+    assert lines[::2] == [f"{table} 1" for table in names]
+    for table, line in zip(names, lines[1::2], strict=True):
         assert line.startswith(f"{table} refused"), line
         assert "may not write" in line, line

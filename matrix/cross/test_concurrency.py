@@ -55,19 +55,19 @@ class Writer:
 
 
 def patiently(append: Callable[[int], object]) -> Callable[[int], None]:
-    """Retry for a client without retries of its own, when it says that it did not commit."""
+    """Retry a client without built-in retries after an error that excludes a commit."""
 
-    def again(value: int) -> None:
-        for left in reversed(range(_RETRIES)):
+    def append_with_retries(value: int) -> None:
+        for remaining in reversed(range(_RETRIES)):
             try:
                 append(value)
             except _REFUSALS:
-                if not left:
+                if not remaining:
                     raise
             else:
                 return
 
-    return again
+    return append_with_retries
 
 
 def sql(session: Facade, engine: str, table: Table) -> Callable[[int], object]:
@@ -90,11 +90,11 @@ def together(writers: list[Writer]) -> list[int]:
 
 
 def overlapping(writers: list[Writer]) -> bool:
-    """Tell whether commits of different engines were under way at the same time."""
+    """Whether commits of different engines overlapped in time."""
     spans = [(span, writer.name) for writer in writers for span in writer.spans]
     return any(
-        one != other and first[0] < second[1] and second[0] < first[1]
-        for (first, one), (second, other) in itertools.combinations(spans, 2)
+        first_writer != second_writer and first[0] < second[1] and second[0] < first[1]
+        for (first, first_writer), (second, second_writer) in itertools.combinations(spans, 2)
     )
 
 
@@ -161,14 +161,14 @@ def test_delta(  # noqa: PLR0913, PLR0917 (all are fixtures)
 
 @dataclass(frozen=True)
 class Change:
-    """Two statements at once, and which rows may be left.
+    """Two concurrent statements, and the rows that may result.
 
-    `left` is what may be left of the row 1 and the row 7 by who was acknowledged, the first or the second.
+    `results` are the allowed states of the rows 1 and 7 by the acknowledged statements.
     """
 
     name: str
     statements: tuple[str, str]
-    left: Mapping[frozenset[int], list[list[Row]]]
+    results: Mapping[frozenset[int], list[list[Row]]]
 
     def __str__(self) -> str:
         return self.name
@@ -255,7 +255,7 @@ def a_row(engines: Engines, tables: Tables, clause: str) -> Table:
 @pytest.mark.parametrize("change", CHANGES, ids=str)
 @pytest.mark.parametrize(
     ("fmt", "pair", "clause"),
-    [pytest.param(*one, id=f"{one[0]}-{'-'.join(one[1])}{'-partitions' * bool(one[2])}") for one in PAIRS],
+    [pytest.param(*row, id=f"{row[0]}-{'-'.join(row[1])}{'-partitions' * bool(row[2])}") for row in PAIRS],
 )
 def test_changes_at_once_are_as_if_in_some_order(  # noqa: PLR0913, PLR0917 (all are fixtures and parameters)
     change: Change,
@@ -267,15 +267,15 @@ def test_changes_at_once_are_as_if_in_some_order(  # noqa: PLR0913, PLR0917 (all
     second_trino: Facade,
     makers: Mapping[str, Tables],
 ) -> None:
-    """Both are acknowledged and the rows are what one after the other leaves, or one is refused."""
+    """Both are acknowledged and the rows equal those of a serial order, or one is refused."""
     second: dict[str, Facade] = {SPARK: second_spark, TRINO: second_trino}
-    both = [engines.of(pair[0]), second[pair[1]]]
+    sessions_of_pair = [engines.of(pair[0]), second[pair[1]]]
     for _ in range(ROUNDS):
         table = a_row(engines, makers[fmt.name], clause)
-        acknowledged = change_at_once(both, [table.full(engine) for engine in pair], change)
+        acknowledged = change_at_once(sessions_of_pair, [table.full(engine) for engine in pair], change)
         assert acknowledged
-        found = sorted(engines.read(SPARK, table, ["id", "amount", "p"]))
-        assert found in change.left[acknowledged], acknowledged
+        rows = sorted(engines.read(SPARK, table, ["id", "amount", "p"]))
+        assert rows in change.results[acknowledged], acknowledged
 
 
 @pytest.mark.operation("merges at once, compared by partition", engine=TRINO)
@@ -284,26 +284,26 @@ def test_changes_at_once_are_as_if_in_some_order(  # noqa: PLR0913, PLR0917 (all
 def test_merges_that_are_compared_by_partition_double_a_key(
     fmt: Format, engines: Engines, endpoints: Endpoints, iceberg: Tables
 ) -> None:
-    """Trino's own default, which the kit switches off: when this fails, Trino has learnt to compare."""
+    """Trino's default, which the kit switches off: when this fails, Trino compares correctly by now."""
     pair = [sessions.trino(endpoints) for _ in range(2)]
     for session in pair:
         session.sql("SET SESSION iceberg.file_based_conflict_detection_enabled = true")
     doubled: list[Row] = [_ROW, (7, 1, "d1"), (7, 2, "d2")]
-    found: list[list[Row]] = []
-    while doubled not in found:
-        assert len(found) < MOST_ROUNDS, found
+    states: list[list[Row]] = []
+    while doubled not in states:
+        assert len(states) < MOST_ROUNDS, states
         table = a_row(engines, iceberg, "PARTITIONED BY (p)")
         assert table.format is fmt
         acknowledged = change_at_once([*pair], [table.full(TRINO)] * 2, MERGES)
-        found.append(sorted(engines.read(TRINO, table, ["id", "amount", "p"])))
-        assert found[-1] in [*MERGES.left[acknowledged], doubled]
+        states.append(sorted(engines.read(TRINO, table, ["id", "amount", "p"])))
+        assert states[-1] in [*MERGES.results[acknowledged], doubled]
 
 
 def _all_there(acknowledged: list[int], writers: list[Writer], engines: Engines, table: Table) -> None:
     assert len(acknowledged) == len(writers) * COMMITS
     assert overlapping(writers)
-    found: dict[str, Any] = {
+    ids_by_reader: dict[str, Any] = {
         reader: sorted(id_ for (id_,) in engines.read(reader, table, ["id"]))
         for reader in READERS[table.format]
     }
-    assert found == dict.fromkeys(found, acknowledged)
+    assert ids_by_reader == dict.fromkeys(ids_by_reader, acknowledged)

@@ -137,7 +137,9 @@ def test_an_upsert_writes_what_is_gone_by_its_key(
     assert upserted.format is fmt
     kinds = engines.spark.sql(f"SELECT DISTINCT content FROM {upserted}.delete_files")
     assert kinds == [(EQUALITY_DELETES,)]
-    risks = [found.risk.feature for found in risky.find(endpoints.path) if found.table == upserted.short]
+    risks = [
+        finding.risk.feature for finding in risky.find(endpoints.path) if finding.table == upserted.short
+    ]
     assert risks == ["equality deletes"]
 
 
@@ -147,8 +149,10 @@ def test_everybody_reads_upserts_that_were_compacted(fmt: Format, iceberg: Table
     table = upsert(engines, iceberg)
     assert table.format is fmt
     engines.trino.sql(f"ALTER TABLE {table.full(TRINO)} EXECUTE optimize")
-    found = {reader: sorted(engines.read(reader, table, ["id", "state"])) for reader in READERS[ICEBERG]}
-    assert found == dict.fromkeys(READERS[ICEBERG], UPSERTED)
+    rows_by_reader = {
+        reader: sorted(engines.read(reader, table, ["id", "state"])) for reader in READERS[ICEBERG]
+    }
+    assert rows_by_reader == dict.fromkeys(READERS[ICEBERG], UPSERTED)
 
 
 @pytest.mark.operation("delete files of {way}")

@@ -91,11 +91,11 @@ def changed(_engines: Engines, iceberg: Tables) -> Callable[[str], Table]:
     @cache
     def change(engine: str) -> Table:
         table = iceberg.new("", _OLD)
-        for each in CHANGES[engine]:
-            if isinstance(each, str):
-                _engines.sql(engine, f"ALTER TABLE {table.full(engine)} {each}")
+        for step in CHANGES[engine]:
+            if isinstance(step, str):
+                _engines.sql(engine, f"ALTER TABLE {table.full(engine)} {step}")
             else:
-                each(_engines.clients.iceberg.load_table(table.short))
+                step(_engines.clients.iceberg.load_table(table.short))
         if engine in SQL_ENGINES:
             _engines.sql(
                 engine,

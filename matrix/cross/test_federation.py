@@ -45,12 +45,12 @@ def customers(_trino: Trino, nodes: Nodes, endpoints: Endpoints) -> Iterator[str
 @pytest.mark.operation("join of Iceberg, Delta and PostgreSQL", engine=TRINO)
 def test_one_query_over_three_systems(engines: Engines, orders: dict[Format, Table], customers: str) -> None:
     iceberg, delta = orders[ICEBERG].full(TRINO), orders[DELTA].full(TRINO)
-    found = engines.trino.sql(f"""
+    rows = engines.trino.sql(f"""
         SELECT i.label, d.amount, c.name
         FROM {iceberg} i JOIN {delta} d ON i.id = d.id JOIN {customers} c ON c.id = d.id
         ORDER BY i.id
     """)
-    assert found == [("o5", 50, "ada"), ("o7", 70, "bob")]
+    assert rows == [("o5", 50, "ada"), ("o7", 70, "bob")]
 
 
 @pytest.mark.operation("PostgreSQL is read only", engine=TRINO)

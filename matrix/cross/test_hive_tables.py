@@ -1,4 +1,4 @@
-"""Tables of Hive's own formats, made by each engine and read by each: values are kept, and found."""
+"""Tables of Hive's own formats, written and read by each engine: values are preserved, and filters match."""
 
 from __future__ import annotations
 
@@ -58,8 +58,9 @@ PAIRS = [
 
 
 def row(engine: str, number: int, values: Iterable[str | None]) -> str:
-    """Spell a row of texts; Flink takes no bare null there."""
-    return f"({number}, {', '.join(DIALECTS[engine].text('null' if one is None else one) for one in values)})"
+    """Spell a row of texts; Flink accepts no untyped null there."""
+    texts = (DIALECTS[engine].text("null" if value is None else value) for value in values)
+    return f"({number}, {', '.join(texts)})"
 
 
 def condition(engine: str, column: str, value: str | None) -> str:
@@ -82,7 +83,7 @@ def written(_engines: Engines, matrix_databases: Databases) -> Callable[[Format,
             f"id INT, moment {MOMENT[writer]}, born DATE, code CHAR(6), word VARCHAR(6){PARTITION[writer]}"
         )
         _engines.sql(writer, f"CREATE TABLE {table.full(writer)} ({columns}) {clause}")
-        rows = ", ".join(row(writer, *one) for one in enumerate(zip(*VALUES.values(), strict=True)))
+        rows = ", ".join(row(writer, *numbered) for numbered in enumerate(zip(*VALUES.values(), strict=True)))
         kinds = zip(VALUES, (MOMENT[writer], "DATE", "CHAR(6)", "VARCHAR(6)", "VARCHAR(20)"), strict=True)
         casts = ", ".join(f"CAST(nullif({name}, 'null') AS {kind})" for name, kind in kinds)
         _engines.sql(
@@ -104,22 +105,24 @@ def spelt(column: str, value: Any) -> str | None:
     return str(value).rstrip(" ") if column == "code" and value is not None else value
 
 
-def found(engines: Engines, reader: str, table: Table, conditions: Sequence[str]) -> list[list[int]]:
-    """Return the rows that each condition finds."""
+def matches(engines: Engines, reader: str, table: Table, conditions: Sequence[str]) -> list[list[int]]:
+    """Return the rows that match each condition."""
     if reader == FLINK:
-        # Each part of a union wants 512 buffers. A condition skips folders, and no part of a file.
-        whole = [one for one in conditions if not one.startswith("p ")]
-        cases = ", ".join(f"CASE WHEN {one} THEN 1 ELSE 0 END" for one in whole)
+        # Each part of a union needs 512 buffers. Conditions on p skip folders: others share a scan.
+        unpartitioned = [text for text in conditions if not text.startswith("p ")]
+        cases = ", ".join(f"CASE WHEN {text} THEN 1 ELSE 0 END" for text in unpartitioned)
         rows = engines.sql(reader, f"SELECT id, {cases} FROM {table.full(reader)}")
-        told = {one: [int(row[0]) for row in rows if row[place]] for place, one in enumerate(whole, 1)}
-        for one in conditions:
-            if one not in told:
-                query = f"SELECT id FROM {table.full(reader)} WHERE {one}"
-                told[one] = [int(number) for (number,) in engines.sql(reader, query)]
-        return [told[one] for one in conditions]
+        numbers = {
+            text: [int(row[0]) for row in rows if row[place]] for place, text in enumerate(unpartitioned, 1)
+        }
+        for text in conditions:
+            if text not in numbers:
+                query = f"SELECT id FROM {table.full(reader)} WHERE {text}"
+                numbers[text] = [int(number) for (number,) in engines.sql(reader, query)]
+        return [numbers[text] for text in conditions]
     queries = [
-        f"SELECT {place} AS cell, id FROM {table.full(reader)} WHERE {one}"
-        for place, one in enumerate(conditions)
+        f"SELECT {place} AS cell, id FROM {table.full(reader)} WHERE {text}"
+        for place, text in enumerate(conditions)
     ]
     answers: list[list[int]] = [[] for _ in conditions]
     for place, number in engines.sql(reader, " UNION ALL ".join(queries)):
@@ -133,17 +136,19 @@ def test_values_are_read_and_found_as_they_were_written(
     fmt: Format, writer: str, reader: str, written: Callable[[Format, str], Table], engines: Engines
 ) -> None:
     table = written(fmt, writer)
-    read = {int(one[0]): one[1:] for one in engines.read(reader, table, ["id", *VALUES])}
+    values_read = {int(fields[0]): fields[1:] for fields in engines.read(reader, table, ["id", *VALUES])}
     cells = [(column, number, value) for column in VALUES for number, value in enumerate(VALUES[column])]
-    answers = found(engines, reader, table, [condition(reader, column, value) for column, _, value in cells])
+    answers = matches(
+        engines, reader, table, [condition(reader, column, value) for column, _, value in cells]
+    )
     differ = {}
     for place, (column, number, value) in enumerate(cells):
-        seen = spelt(column, read[number][list(VALUES).index(column)])
+        value_read = spelt(column, values_read[number][list(VALUES).index(column)])
         # An empty text is null there, and found as null.
         nulls = [row for row, folder in enumerate(VALUES["p"]) if not folder]
         rows = nulls if (column, value) == ("p", None) else [number]
-        if seen != value or sorted(answers[place]) != rows:
-            differ[column, value] = f"read as {seen!r}, found in {answers[place]} and not in {rows}"
+        if value_read != value or sorted(answers[place]) != rows:
+            differ[column, value] = f"read as {value_read!r}, found in {answers[place]} and not in {rows}"
     assert set(differ) == different(fmt, writer, reader), differ
 
 
@@ -207,16 +212,16 @@ def test_flink_refuses_a_column_in_which_trino_wrote_no_day(
     fmt: Format, engines: Engines, matrix_databases: Databases, note: Callable[[str], None]
 ) -> None:
     """Without the statistics that Trino writes beside the rows, Flink reads them."""
-    table, other = (matrix_databases.table(fmt, f"{fmt.prefix}_no_days_{number}") for number in (1, 2))
-    made = "CREATE TABLE {} WITH (format = 'PARQUET') AS SELECT 1 AS id, CAST(NULL AS DATE) AS born"
-    engines.sql(TRINO, made.format(table.full(TRINO)))
+    table, unanalyzed = (matrix_databases.table(fmt, f"{fmt.prefix}_no_days_{number}") for number in (1, 2))
+    statement = "CREATE TABLE {} WITH (format = 'PARQUET') AS SELECT 1 AS id, CAST(NULL AS DATE) AS born"
+    engines.sql(TRINO, statement.format(table.full(TRINO)))
     note(engines.refuses(FLINK, f"SELECT * FROM {table.full(FLINK)}", NO_DAYS.reason))
     for reader in (SPARK, TRINO):
         assert engines.read(reader, table) == [(1, None)]
     engines.sql(TRINO, "SET SESSION hive.collect_column_statistics_on_write = false")
-    engines.sql(TRINO, made.format(other.full(TRINO)))
+    engines.sql(TRINO, statement.format(unanalyzed.full(TRINO)))
     engines.sql(TRINO, "RESET SESSION hive.collect_column_statistics_on_write")
-    assert engines.read(FLINK, other) == [(1, None)]
+    assert engines.read(FLINK, unanalyzed) == [(1, None)]
 
 
 # What follows the columns of a table with buckets, by who can make one.
@@ -249,8 +254,9 @@ def test_rows_in_buckets_are_read_and_found(
     def read(*readers: str) -> None:
         for reader in readers:
             assert sorted(engines.read(reader, table)) == sorted(rows), reader
-            expected = [[number for number, _ in rows if number == each] for each in IN_BUCKETS]
-            assert found(engines, reader, table, [f"id = {each}" for each in IN_BUCKETS]) == expected, reader
+            expected = [[number for number, _ in rows if number == key] for key in IN_BUCKETS]
+            conditions = [f"id = {key}" for key in IN_BUCKETS]
+            assert matches(engines, reader, table, conditions) == expected, reader
 
     for writer in (SPARK, TRINO, SPARK):
         fill(writer)

@@ -19,7 +19,7 @@ COLUMNS = {"writer": TEXT, "moment": INSTANT, "wall": LOCAL, "now": INSTANT}
 # The night in which Europe's clocks skip an hour, told by a clock 5 h 45 min ahead of UTC.
 MOMENT = dt.datetime(2024, 3, 31, 1, 30, 0, 123000, dt.UTC)
 WALL = dt.datetime(2024, 3, 31, 2, 30)
-TOLD = {
+INSTANTS = {
     SPARK: "TIMESTAMP '2024-03-31 07:15:00.123 Asia/Kathmandu'",
     TRINO: "TIMESTAMP '2024-03-31 07:15:00.123 Asia/Kathmandu'",
     # Flink has no literal with a zone: the session's, which must be UTC, counts.
@@ -43,18 +43,18 @@ def clocks(_engines: Engines, makers: dict[str, Tables]) -> dict[Format, Table]:
     tables = {fmt: makers[fmt.name].name() for fmt in (ICEBERG, DELTA)}
     for fmt, table in tables.items():
         _engines.spark.sql(f"CREATE TABLE {table} ({dialects.SPARK.columns(COLUMNS)}) USING {fmt}")
-    for engine, told in TOLD.items():
+    for engine, instant in INSTANTS.items():
         wall = dialects.DIALECTS[engine].literal(WALL, LOCAL)
-        values = f"'{engine}', {told}, {wall}, {NOW[engine]}"
+        values = f"'{engine}', {instant}, {wall}, {NOW[engine]}"
         for fmt in (ICEBERG, DELTA) if engine == SPARK else (ICEBERG,):
             _engines.sql(engine, f"INSERT INTO {tables[fmt].full(engine)} VALUES ({values})")
 
-    def told_by(client: str) -> object:
-        told = MOMENT.astimezone(dt.timezone(dt.timedelta(hours=5, minutes=45)))
-        return dialects.arrow([(client, told, WALL, dt.datetime.now(dt.UTC))], COLUMNS)
+    def row_of(client: str) -> object:
+        instant = MOMENT.astimezone(dt.timezone(dt.timedelta(hours=5, minutes=45)))
+        return dialects.arrow([(client, instant, WALL, dt.datetime.now(dt.UTC))], COLUMNS)
 
-    _engines.clients.iceberg.load_table(tables[ICEBERG].short).append(told_by(PYICEBERG))
-    _engines.clients.append(f"delta.{tables[DELTA].short}", told_by(DELTA_RS))
+    _engines.clients.iceberg.load_table(tables[ICEBERG].short).append(row_of(PYICEBERG))
+    _engines.clients.append(f"delta.{tables[DELTA].short}", row_of(DELTA_RS))
     return tables
 
 
@@ -66,9 +66,9 @@ def test_an_instant_written_by_each(
     fmt: Format, reader: str, clocks: dict[Format, Table], engines: Engines
 ) -> None:
     got = canonical.rows(engines.read(reader, clocks[fmt], list(COLUMNS)), COLUMNS.values())
-    writers = {ICEBERG: [*TOLD, PYICEBERG], DELTA: [SPARK, DELTA_RS]}[fmt]
-    told = [canonical.spell(MOMENT, INSTANT), canonical.spell(WALL, LOCAL)]
-    assert [row[:3] for row in got] == [[writer, *told] for writer in sorted(writers)]
+    writers = {ICEBERG: [*INSTANTS, PYICEBERG], DELTA: [SPARK, DELTA_RS]}[fmt]
+    expected = [canonical.spell(MOMENT, INSTANT), canonical.spell(WALL, LOCAL)]
+    assert [row[:3] for row in got] == [[writer, *expected] for writer in sorted(writers)]
     for *_, written in got:
         age = dt.datetime.now(dt.UTC) - dt.datetime.fromisoformat(f"{written}+00:00")
         assert abs(age.total_seconds()) < ALLOWED_SECONDS

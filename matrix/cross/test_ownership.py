@@ -1,4 +1,4 @@
-"""A table that one writer made, another changes, fills and drops; for all pairs of writers of a format."""
+"""A writer creates a table, another changes, fills and drops it; for all pairs of writers of a format."""
 
 from __future__ import annotations
 
@@ -15,34 +15,34 @@ from testbed.namenode import NameNode
 from testbed.tables import suffix
 
 PAIRS = [
-    pytest.param(formats.BY_NAME[fmt], maker, other, id=f"{fmt}-{maker}-{other}")
-    for (fmt, maker), (same, other) in permutations(LIFECYCLES, 2)
-    if fmt == same
+    pytest.param(formats.BY_NAME[fmt], maker, successor, id=f"{fmt}-{maker}-{successor}")
+    for (fmt, maker), (successor_format, successor) in permutations(LIFECYCLES, 2)
+    if fmt == successor_format
 ]
 
 
-@pytest.mark.operation("change and drop a table of {maker}", engine="{other}")
-@pytest.mark.parametrize(("fmt", "maker", "other"), PAIRS)
+@pytest.mark.operation("change and drop a table of {maker}", engine="{successor}")
+@pytest.mark.parametrize(("fmt", "maker", "successor"), PAIRS)
 def test_a_table_belongs_to_nobody(  # noqa: PLR0913, PLR0917 (fixtures and a pair)
     fmt: formats.Format,
     maker: str,
-    other: str,
+    successor: str,
     matrix_databases: Databases,
     iceberg: EngineTables,
     engines: Engines,
     namenode: NameNode,
 ) -> None:
     table = matrix_databases.table(fmt, f"owned_{suffix()}")
-    made, taken = LIFECYCLES[fmt.name, maker], LIFECYCLES[fmt.name, other]
-    made.make(engines, table)
-    taken.change(engines, table)
-    expected = [(1, None), (2, "added")] if taken.alters else [(1,), (2,)]
-    columns = ["id", "note"] if taken.alters else ["id"]
+    first, second = LIFECYCLES[fmt.name, maker], LIFECYCLES[fmt.name, successor]
+    first.make(engines, table)
+    second.change(engines, table)
+    expected = [(1, None), (2, "added")] if second.alters else [(1,), (2,)]
+    columns = ["id", "note"] if second.alters else ["id"]
     assert sorted(engines.read(maker, table, columns)) == expected
 
     location = iceberg.location(table)
     assert location
     assert namenode.files(location)
-    taken.drop(engines, table)
+    second.drop(engines, table)
     assert iceberg.location(table) is None
-    assert bool(namenode.files(location)) is made.keeps
+    assert bool(namenode.files(location)) is first.keeps

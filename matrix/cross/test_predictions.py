@@ -39,25 +39,26 @@ class Odd:
             self._engines.sql(engine, statement.format(**names))
 
     def risks(self) -> list[Risk]:
-        """Return what the check says of it."""
-        found = risky.of_table(self._endpoints.path, self.table.database, self.table.name)
-        return [one.risk for one in found]
+        """Return the risks that the check reports."""
+        findings = risky.of_table(self._endpoints.path, self.table.database, self.table.name)
+        return [finding.risk for finding in findings]
 
     def predicted(self, risks: list[Risk]) -> dict[str, str]:
-        """Return what each engine is said to make of it."""
-        shown = {
+        """Return the predicted result of each engine."""
+        effects_by_engine = {
             engine: {SHOWN[effect] for effect in features.predicted(risks, engine)}
             for engine in self.spec.readers
         }
         return {
             engine: REFUSED if REFUSED in effects else DIFFERENT if effects else RIGHT
-            for engine, effects in shown.items()
+            for engine, effects in effects_by_engine.items()
         }
 
     def seen(self) -> tuple[dict[str, str], dict[str, object]]:
-        """Return what each engine makes of it, and what it said or returned."""
-        read = {engine: self._read(engine) for engine in self.spec.readers}
-        return {engine: one for engine, (one, _) in read.items()}, {e: said for e, (_, said) in read.items()}
+        """Return the result of each engine, and its rows or its error."""
+        results = {engine: self._read(engine) for engine in self.spec.readers}
+        evidence = {engine: rows_or_error for engine, (_, rows_or_error) in results.items()}
+        return {engine: result for engine, (result, _) in results.items()}, evidence
 
     def _read(self, engine: str) -> tuple[str, object]:
         try:
@@ -65,11 +66,11 @@ class Odd:
         except Exception as error:  # noqa: BLE001 -- whatever an engine refuses a table with
             return self._without_names(engine), f"{type(error).__name__}: {str(error)[:300]}"
         try:
-            found = canonical.rows(rows, self.spec.columns.values())
+            spelt_rows = canonical.rows(rows, self.spec.columns.values())
         except (AssertionError, LookupError, TypeError, ValueError) as error:
             return DIFFERENT, f"{rows}: {error}"
-        right = found == canonical.rows(self.spec.rows, self.spec.columns.values())
-        return RIGHT if right else DIFFERENT, found
+        is_right = spelt_rows == canonical.rows(self.spec.rows, self.spec.columns.values())
+        return RIGHT if is_right else DIFFERENT, spelt_rows
 
     def _without_names(self, engine: str) -> str:
         """Tell whether an engine reads the table where no query asks it for a column that it lacks."""
@@ -96,10 +97,10 @@ def odd(_engines: Engines, databases: Databases, endpoints: Endpoints) -> Make:
     @contextmanager
     def make(spec: OddTable) -> Iterator[Odd]:
         table = databases.table(ICEBERG, f"odd_{suffix()}")
-        made = Odd(spec, table, _engines, endpoints)
+        odd_table = Odd(spec, table, _engines, endpoints)
         try:
-            made.make()
-            yield made
+            odd_table.make()
+            yield odd_table
         finally:
             _drop(endpoints, table)
 
@@ -116,12 +117,12 @@ def _drop(endpoints: Endpoints, table: Table) -> None:
 @pytest.mark.operation("predictions: {spec}", engine="all")
 @pytest.mark.parametrize("spec", TABLES, ids=str)
 def test_a_known_kind_is_predicted(spec: OddTable, odd: Make) -> None:
-    with odd(spec) as made:
-        risks = made.risks()
-        seen, said = made.seen()
+    with odd(spec) as odd_table:
+        risks = odd_table.risks()
+        results, evidence = odd_table.seen()
         expected = {engine: SHOWN.get(spec.effects.get(engine, ""), RIGHT) for engine in spec.readers}
-        assert seen == expected, said
-        assert made.predicted(risks) == expected, risks
+        assert results == expected, evidence
+        assert odd_table.predicted(risks) == expected, risks
 
 
 @pytest.mark.operation("predictions: random tables", engine="all")
@@ -131,9 +132,9 @@ def test_random_tables_are_predicted(odd: Make) -> None:
     )
     @given(tables())
     def judge(spec: OddTable) -> None:
-        with odd(spec) as made:
-            risks = made.risks()
-            seen, said = made.seen()
-            assert made.predicted(risks) == seen, f"{spec}\n{spec.steps}\n{risks}\n{said}"
+        with odd(spec) as odd_table:
+            risks = odd_table.risks()
+            results, evidence = odd_table.seen()
+            assert odd_table.predicted(risks) == results, f"{spec}\n{spec.steps}\n{risks}\n{evidence}"
 
     judge()

@@ -107,12 +107,12 @@ def test_a_copy_of_a_hive_table_is_right_whatever_becomes_of_it(
     ]
     expected = canonical.rows(rows, kinds.values())
     for reader in READERS[ICEBERG]:
-        found = engines.read(reader, table, list(kinds))
-        assert canonical.rows(found, kinds.values()) == expected, reader
+        result = engines.read(reader, table, list(kinds))
+        assert canonical.rows(result, kinds.values()) == expected, reader
     for engine in SQL_ENGINES:
         for condition, number in (("= 'a b/c'", 1), ("IS NULL", 2)):
-            found = engines.sql(engine, f"SELECT id FROM {table.full(engine)} WHERE p {condition}")
-            assert [tuple(one) for one in found] == [(number,)], engine
+            result = engines.sql(engine, f"SELECT id FROM {table.full(engine)} WHERE p {condition}")
+            assert [tuple(fields) for fields in result] == [(number,)], engine
 
 
 @pytest.mark.operation("migrate a Hive table", engine=SPARK)
@@ -158,9 +158,9 @@ def test_trino_clears_up_after_spark(
         second_trino.sql(f"ALTER TABLE {table.full(TRINO)} EXECUTE {procedure}")
 
     assert table.format is fmt
-    left = {file.path for file in namenode.files(f"{table.path}/data")}
-    assert left == data_files(engines.spark, table)
-    assert len(left) == 1
+    remaining_paths = {file.path for file in namenode.files(f"{table.path}/data")}
+    assert remaining_paths == data_files(engines.spark, table)
+    assert len(remaining_paths) == 1
     assert seen(engines, table) == everywhere([*THREE, (4,)])
 
 

@@ -305,9 +305,9 @@ def test_a_source_that_ends_arrives_whole(
         untold.sql(
             f"INSERT INTO {table.full(FLINK)} SELECT {run}, id FROM default_catalog.default_database.numbers"
         )
-    whole = engines.spark.sql(f"SELECT {_WHOLE} FROM range(1, {NUMBERS + 1})")
-    found = engines.spark.sql(f"SELECT run, {_WHOLE} FROM {table} GROUP BY run ORDER BY run")
-    assert found == [(run, *whole[0]) for run in range(RUNS)]
+    expected = engines.spark.sql(f"SELECT {_WHOLE} FROM range(1, {NUMBERS + 1})")
+    results = engines.spark.sql(f"SELECT run, {_WHOLE} FROM {table} GROUP BY run ORDER BY run")
+    assert results == [(run, *expected[0]) for run in range(RUNS)]
 
 
 @pytest.mark.operation("microseconds of a client", engine=TRINO)
@@ -328,7 +328,7 @@ def _found(engines: Engines, table: Table, reader: str) -> int:
 
 
 def _risks(endpoints: Endpoints, table: Table) -> list[str]:
-    return [found.risk.feature for found in risky.find(endpoints.path) if found.table == table.short]
+    return [finding.risk.feature for finding in risky.find(endpoints.path) if finding.table == table.short]
 
 
 def _as_plain_client(endpoints: Endpoints, query: str) -> str:

@@ -108,13 +108,13 @@ def test_rows_are_what_was_written(
 ) -> None:
     cut, _ = CUT.get((reader, fmt), NOTHING)
 
-    def seen(columns: Sequence[str]) -> list[canonical.Spelt]:
-        found = engines.read(reader, written(fmt, writer), columns)
-        return canonical.rows(found, [COLUMNS[column] for column in columns])
+    def read(columns: Sequence[str]) -> list[canonical.Spelt]:
+        rows = engines.read(reader, written(fmt, writer), columns)
+        return canonical.rows(rows, [COLUMNS[column] for column in columns])
 
-    right = [column for column in kept(fmt) if column not in cut]
-    got, expected = seen(right), sent(right)
-    assert got == expected
-    assert canonical.checksum(got) == canonical.checksum(expected)
+    exact = [column for column in kept(fmt) if column not in cut]
+    actual, expected = read(exact), sent(exact)
+    assert actual == expected
+    assert canonical.checksum(actual) == canonical.checksum(expected)
     for column in cut:
-        assert seen(["id", column]) != sent(["id", column]), f"{column} is right now: it is not to be cut"
+        assert read(["id", column]) != sent(["id", column]), f"{column} is right now: it is not to be cut"

@@ -28,9 +28,9 @@ PAIRS = [
 def numbers(_engines: Engines, iceberg: EngineTables) -> dict[str, str]:
     """What the views show a part of: a table of Iceberg, and one of Hive."""
     query = "SELECT CAST(id AS INT) AS id FROM range(1, 4, 1, 1)"
-    made, hive = iceberg.new("", query), iceberg.name()
-    _engines.spark.sql(f"CREATE TABLE spark_catalog.{hive.short} USING parquet AS {query}")
-    return {"iceberg": made.short, "hive": hive.short}
+    iceberg_table, hive_table = iceberg.new("", query), iceberg.name()
+    _engines.spark.sql(f"CREATE TABLE spark_catalog.{hive_table.short} USING parquet AS {query}")
+    return {"iceberg": iceberg_table.short, "hive": hive_table.short}
 
 
 @pytest.fixture(scope="module")

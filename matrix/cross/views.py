@@ -1,4 +1,4 @@
-"""Views of one engine in another: which kinds there are, and who refuses to read them in which words."""
+"""Views of an engine in another: the kinds of views, and the errors of engines that refuse them."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from matrix.cross.limits import Limit, refused
 
 @dataclass(frozen=True)
 class View:
-    """A kind of view: who makes it, in which catalog, and what it shows a part of.
+    """A kind of view: the engine that creates it, its catalog, and its base table.
 
-    `says` is that for people. Who is not in `refused` must read it.
+    `label` describes it in the pages. Every engine that is not in `refused` must read it.
     """
 
     kind: str
-    says: str
+    label: str
     maker: str
     catalog: str
     base: str

@@ -1,4 +1,4 @@
-"""Carry out sequences that hypothesis draws until a time is over; make those that diverge short."""
+"""Replay random sequences until a deadline, and shrink those that diverge."""
 
 from __future__ import annotations
 
@@ -43,17 +43,17 @@ def explore(  # noqa: PLR0913 -- each is of another kind
     enough: int = _MOST,
     attempts: int = _ATTEMPTS,
 ) -> Exploration:
-    """Draw sequences by a seed, each carried out in a world of its own, until `enough` kinds diverged.
+    """Draw sequences by a seed, each replayed in a new world, until `enough` kinds have diverged.
 
-    After so many seconds none begins any more; the last one ends. It is made short in so many attempts.
+    No sequence begins after `seconds`; a running one ends. A divergence is shrunk in at most `attempts`.
     """
     exploration = Exploration()
     end = time.monotonic() + seconds
 
     def diverging(sequence: Sequence) -> Divergence | None:
-        with world() as here:
+        with world() as replay_world:
             exploration.carried_out += 1
-            return replay(sequence, here, limits)
+            return replay(sequence, replay_world, limits)
 
     @hypothesis.seed(seed)
     @settings(
@@ -65,16 +65,16 @@ def explore(  # noqa: PLR0913 -- each is of another kind
         if time.monotonic() > end or len(exploration.found) >= enough:
             raise _OverError
         divergence = diverging(sequence)
-        kinds = [_kind(known) for known, _ in exploration.found]
+        kinds = [_kind(earlier) for earlier, _ in exploration.found]
         if divergence is None or _kind(divergence) in kinds:
             return
         last = [divergence]
 
         def diverges_alike(shorter: Sequence) -> bool:
-            again = diverging(shorter)
-            if again is None or _kind(again) != _kind(divergence):
+            shorter_divergence = diverging(shorter)
+            if shorter_divergence is None or _kind(shorter_divergence) != _kind(divergence):
                 return False
-            last[0] = again
+            last[0] = shorter_divergence
             return True
 
         short = shrink(sequence[: divergence.place], diverges_alike, attempts)

@@ -26,7 +26,7 @@ _KEYS = frozenset({"actions", "formats", "engines", "when", "refused", "wrong", 
 
 @dataclass(frozen=True)
 class Limit:
-    """A known divergence; an empty tuple stands for all, an empty `when` for always."""
+    """A known divergence; an empty tuple matches all, an empty `when` every step."""
 
     actions: tuple[str, ...]
     formats: tuple[str, ...]
@@ -74,14 +74,14 @@ class Limits:
 
 
 def reads_otherwise(reader: str, table: Table, row: Row, name: str, value: Value) -> bool:
-    """Tell whether a reader is known to read one value of a Hive table otherwise, or not to find it."""
+    """Whether a reader is known to read a value of a Hive table differently, or not to filter by it."""
     if table.format not in HIVE:
         return False
-    known = different(table.format, row.writer, reader)
+    differences = different(table.format, row.writer, reader)
     if name in table.partitions:
-        return ("p", value) in known
+        return ("p", value) in differences
     column = {LOCAL: "moment", DAY: "born"}.get(table.column(name).kind)
-    return (column, value) in known
+    return (column, value) in differences
 
 
 def _former_name(step: Step, table: Table) -> bool:
@@ -169,13 +169,13 @@ def _limit(path: Path, section: str, entry: Mapping[str, Any], words: Iterable[s
         raise _error(path, f"{where} lacks", "a limit, or one of refused and wrong")
     if entry.get("when", "") not in {"", *words}:
         raise _error(path, f"{where}: when is none of", ", ".join(words))
-    for key, known in (("formats", BY_NAME), ("engines", ENGINES)):
-        if unknown := set(entry.get(key, ())) - set(known):
+    for key, allowed in (("formats", BY_NAME), ("engines", ENGINES)):
+        if unknown := set(entry.get(key, ())) - set(allowed):
             raise _error(path, f"{where} has unknown {key}", ", ".join(sorted(unknown)))
     actions, formats, engines = (tuple(entry.get(key, ())) for key in ("actions", "formats", "engines"))
     when, refused, wrong, link = (entry.get(key, "") for key in ("when", "refused", "wrong", "limit"))
     return Limit(actions, formats, engines, when, refused, wrong, link)
 
 
-def _error(path: Path, what: str, rest: str) -> LakehouseError:
-    return LakehouseError(f"{path.name}: {what} {rest}", f"edit matrix/model/{path.name}")
+def _error(path: Path, subject: str, detail: str) -> LakehouseError:
+    return LakehouseError(f"{path.name}: {subject} {detail}", f"edit matrix/model/{path.name}")

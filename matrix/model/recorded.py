@@ -1,4 +1,4 @@
-"""Sequences as data: one that a run has found is written down, and carried out again in later runs."""
+"""Sequences as data: those that a run has found are recorded, and replayed in later runs."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _text(example: Example) -> str:
     if example.without:
         head["without"] = list(example.without)
     lines = [f"{key}: {_flow(value)}" for key, value in head.items()]
-    lines += ["steps:", *(f"  - {_flow(each)}" for each in words(example.sequence))]
+    lines += ["steps:", *(f"  - {_flow(step)}" for step in words(example.sequence))]
     return "\n  ".join(lines) + "\n"
 
 

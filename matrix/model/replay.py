@@ -1,4 +1,4 @@
-"""Carry out a sequence step by step, and compare what each reader returns with the model after each."""
+"""Replay a sequence, and compare the rows of each reader with the model after each step."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class World(Protocol):
         """Return the names of a table's columns, in order, as a reader sees them."""
 
     def found(self, reader: str, name: str, table: Table, condition: Condition, /) -> list[int]:
-        """Return the keys of the rows that a reader finds by a condition, in no order."""
+        """Return the keys of the rows that match a condition in a reader, in any order."""
 
     def predicts(self, reader: str, name: str, table: Table, /) -> bool:
         """Tell whether `lakehouse risky-tables` names the table as one that a reader gets wrong."""
@@ -70,7 +70,7 @@ class Divergence:
 
 
 def replay(sequence: Sequence, world: World, limits: Limits) -> Divergence | None:
-    """Carry out a sequence; return the first divergence that no limit explains, or None."""
+    """Replay a sequence; return the first divergence that no limit explains, or None."""
     models = states(sequence)
     for place, step in enumerate(sequence, 1):
         try:
@@ -81,61 +81,61 @@ def replay(sequence: Sequence, world: World, limits: Limits) -> Divergence | Non
         model = models[place]
         name = step.to if step.action == RENAME else step.table
         names = sorted(model.tables) if step.action in REMOVES_FILES else [name]
-        if found := _compare(place, step, {name: model.tables[name] for name in names}, world, limits):
-            return found
+        if divergence := _compare(place, step, {name: model.tables[name] for name in names}, world, limits):
+            return divergence
     return None
 
 
 def differences(reader: str, table: Table, rows: Iterable[Values]) -> list[str]:
-    """Return in what a reader's rows are not those of the table, but for values that it reads otherwise."""
-    expected, told = Counter(row.values for row in table.rows.values()), Counter(rows)
-    missing, more = list((expected - told).elements()), list((told - expected).elements())
+    """Return how a reader's rows differ from those of the table, except in values with a known difference."""
+    expected, actual = Counter(row.values for row in table.rows.values()), Counter(rows)
+    missing, extra = list((expected - actual).elements()), list((actual - expected).elements())
     for row in list(missing):
-        for other in more:
-            if _is_read_otherwise(reader, table, row, other):
+        for candidate in extra:
+            if _is_read_otherwise(reader, table, row, candidate):
                 missing.remove(row)
-                more.remove(other)
+                extra.remove(candidate)
                 break
-    return [f"lacks {row}" for row in missing] + [f"has {row}" for row in more]
+    return [f"lacks {row}" for row in missing] + [f"has {row}" for row in extra]
 
 
-def _is_read_otherwise(reader: str, table: Table, row: Values, other: Values) -> bool:
-    mine = table.rows[int(row[0] or 0)]
-    return row[0] == other[0] and all(
-        value == told or reads_otherwise(reader, table, mine, name, value)
-        for name, value, told in zip(table.names, row, other, strict=True)
+def _is_read_otherwise(reader: str, table: Table, row: Values, candidate: Values) -> bool:
+    model_row = table.rows[int(row[0] or 0)]
+    return row[0] == candidate[0] and all(
+        value == actual or reads_otherwise(reader, table, model_row, name, value)
+        for name, value, actual in zip(table.names, row, candidate, strict=True)
     )
 
 
 def _compare(
     place: int, step: Step, tables: Mapping[str, Table], world: World, limits: Limits
 ) -> Divergence | None:
-    """Ask all readers at once, each for one table after another."""
-    asked = sorted({reader for table in tables.values() for reader in readers(table.format)})
+    """Query all readers concurrently, each for one table after another."""
+    all_readers = sorted({reader for table in tables.values() for reader in readers(table.format)})
 
     def ask(reader: str) -> Divergence | None:
         for name, table in tables.items():
-            if reader in readers(table.format) and (wrong := _wrong(reader, name, table, step, world)):
-                kind, detail = wrong
+            if reader in readers(table.format) and (difference := _wrong(reader, name, table, step, world)):
+                kind, detail = difference
                 refusal = detail if kind == REFUSED else ""
                 if not limits.explains(reader, table, refusal) and not world.predicts(reader, name, table):
                     return Divergence(place, step, reader, name, kind, detail[:_LONGEST])
         return None
 
-    if not asked:
+    if not all_readers:
         return None
-    with ThreadPoolExecutor(len(asked)) as pool:
-        return next((found for found in pool.map(ask, asked) if found), None)
+    with ThreadPoolExecutor(len(all_readers)) as pool:
+        return next((divergence for divergence in pool.map(ask, all_readers) if divergence), None)
 
 
 def _wrong(reader: str, name: str, table: Table, step: Step, world: World) -> tuple[str, str] | None:
-    """Return what a reader answers otherwise than the model, as the kind of divergence and its detail."""
+    """Return how a reader differs from the model, as the kind of divergence and its detail."""
     try:
         if step.action == FIND:
             assert step.condition
             keys = world.found(reader, name, table, step.condition)
-            wrong = _wrongly_found(reader, table, step.condition, keys)
-            return (FOUND, wrong) if wrong else None
+            detail = _wrongly_found(reader, table, step.condition, keys)
+            return (FOUND, detail) if detail else None
         if step.action in CHANGES_COLUMNS:
             columns = world.columns(reader, name, table)
             if columns != table.names:
@@ -147,14 +147,14 @@ def _wrong(reader: str, name: str, table: Table, step: Step, world: World) -> tu
 
 
 def _wrongly_found(reader: str, table: Table, condition: Condition, keys: list[int]) -> str:
-    """Return what is wrong with the rows that were found; empty if nothing is."""
+    """Return how the matching rows differ from the model; empty if they do not."""
     values = table.values(condition.column)
     expected = Counter(table.keys(condition))
-    told = Counter(keys)
-    wrong = {
+    actual = Counter(keys)
+    wrong_keys = {
         key
-        for key in (expected - told) | (told - expected)
+        for key in (expected - actual) | (actual - expected)
         if key not in values
         or not reads_otherwise(reader, table, table.rows[key], condition.column, values[key])
     }
-    return f"{sorted(keys)}, not {sorted(expected)}" if wrong else ""
+    return f"{sorted(keys)}, not {sorted(expected)}" if wrong_keys else ""

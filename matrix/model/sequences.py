@@ -120,11 +120,11 @@ def sequence(random: Random, longest: int = LONGEST) -> Sequence:
     """Return a sequence of steps, each possible after those before it."""
     steps: list[Step] = []
     model = Model()
-    known = limits.load()
+    known_limits = limits.load()
     focus = _focus(random)
     for _ in range(random.choice((longest, 2 * longest // 3))):
         step = _step(random, random.choice(_actions(model, focus)), model, focus)
-        if permitted(step, model) and not known.forbids(step, model):
+        if permitted(step, model) and not known_limits.forbids(step, model):
             steps.append(step)
             model = apply(step, model)
     return tuple(steps)
@@ -141,36 +141,36 @@ def _focus(random: Random) -> Focus:
 
 
 def _actions(model: Model, focus: Focus) -> list[str]:
-    """Return what can be drawn: nothing but tables without rows would tell nothing."""
+    """Return the actions that can be drawn: sequences of empty tables alone would prove nothing."""
     if not model.tables:
         return [CREATE]
     if any(not table.rows and not table.written for table in model.tables.values()):
         return [INSERT]
-    here = {
+    possible = {
         action
         for action in focus.actions - {CREATE}
         for table in model.tables.values()
         if _able(action, table, focus)
     }
-    # A second table is there for what may befall it when the first is renamed or dropped.
+    # The second table detects effects of renaming or dropping the first.
     if RENAME in focus.actions and len(model.tables) < len(TABLES):
-        here.add(CREATE)
-    return [action for action, often in _WEIGHTS.items() if action in here for _ in range(often)]
+        possible.add(CREATE)
+    return [action for action, weight in _WEIGHTS.items() if action in possible for _ in range(weight)]
 
 
 def _step(random: Random, action: str, model: Model, focus: Focus) -> Step:
     if action == CREATE:
-        # The first name that is free is likely one that a table once had.
+        # The first free name is likely that of an earlier table.
         free = [name for name in TABLES if name not in model.tables]
         return _create(random, free[0], focus)
     choices = {name: able for name, table in model.tables.items() if (able := _able(action, table, focus))}
     if action == INSERT:
-        fresh = {name: able for name, able in choices.items() if not model.tables[name].written}
-        choices = fresh or choices
+        unwritten = {name: able for name, able in choices.items() if not model.tables[name].written}
+        choices = unwritten or choices
     name = random.choice(sorted(choices))
     engine = random.choice(choices[name]) if action != FIND else ""
-    more = _DETAILS[action](random, model.tables[name]) if action in _DETAILS else {}
-    return Step(action, engine, name, **more)
+    details = _DETAILS[action](random, model.tables[name]) if action in _DETAILS else {}
+    return Step(action, engine, name, **details)
 
 
 def _cell(action: str) -> str:
@@ -232,8 +232,8 @@ def _condition(random: Random, table: Table) -> dict[str, Any]:
     operator = random.choice(operators)
     if operator not in {EQUAL, DIFFERENT}:
         return {"condition": Condition(column.name, operator)}
-    there = [value for value in table.values(column.name).values() if value not in {None, NAN}]
-    pool = there or [value for value in VALUES[column.kind] if value not in {None, NAN}]
+    present = [value for value in table.values(column.name).values() if value not in {None, NAN}]
+    pool = present or [value for value in VALUES[column.kind] if value not in {None, NAN}]
     return {"condition": Condition(column.name, operator, random.choice(pool))}
 
 

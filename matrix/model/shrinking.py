@@ -1,4 +1,4 @@
-"""Make a sequence that diverges short: leave out steps and rows as long as it still diverges."""
+"""Shrink a sequence that diverges: remove steps and rows while it still diverges."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from matrix.model.steps import Sequence, is_possible
 
 
 def shrink(sequence: Sequence, diverges: Callable[[Sequence], bool], attempts: int) -> Sequence:
-    """Return a sequence of fewer steps and rows for which `diverges` is true, after so many calls at most."""
-    left = attempts
+    """Return a sequence of fewer steps and rows for which `diverges` is true, in at most `attempts` calls."""
+    remaining = attempts
     smaller = True
     while smaller:
         smaller = False
         for candidate in _smaller(sequence):
-            if not left:
+            if not remaining:
                 return sequence
-            left -= 1
+            remaining -= 1
             if diverges(candidate):
                 sequence, smaller = candidate, True
                 break
@@ -35,7 +35,9 @@ def _smaller(sequence: Sequence) -> Iterator[Sequence]:
         size //= 2
     for place, step in enumerate(sequence):
         for row in step.rows if len(step.rows) > 1 else ():
-            fewer = replace(step, rows=tuple(one for one in step.rows if one != row))
+            fewer = replace(
+                step, rows=tuple(candidate_row for candidate_row in step.rows if candidate_row != row)
+            )
             candidate = (*sequence[:place], fewer, *sequence[place + 1 :])
             if is_possible(candidate):
                 yield candidate

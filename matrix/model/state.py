@@ -1,4 +1,4 @@
-"""What tables hold after a sequence of operations: the right answer, for which no engine is asked."""
+"""The expected rows of tables after a sequence of operations, computed without an engine."""
 
 from __future__ import annotations
 
@@ -119,11 +119,11 @@ class Model:
 
     def without(self, name: str) -> Model:
         """Return the model without a table."""
-        return Model({other: table for other, table in self.tables.items() if other != name})
+        return Model({key: table for key, table in self.tables.items() if key != name})
 
 
 def spell(value: Any, kind: DataType) -> Value:
-    """Return a value of an engine as the model has it; AssertionError for one of another type."""
+    """Return an engine's value as the model spells it; AssertionError for another type."""
     if value is None:
         return None
     if kind in {LOCAL, INSTANT}:
@@ -137,8 +137,8 @@ def spell(value: Any, kind: DataType) -> Value:
     if kind is DOUBLE:
         assert isinstance(value, float), f"{value!r} is no number with a fraction"
         return NAN if value != value else repr(value)  # noqa: PLR0124 -- the one value that differs from itself
-    wanted = int if kind is INT else str
-    assert type(value) is wanted, f"{value!r} is no {kind.name}"
+    expected_type = int if kind is INT else str
+    assert type(value) is expected_type, f"{value!r} is no {kind.name}"
     return value
 
 

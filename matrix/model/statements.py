@@ -1,4 +1,4 @@
-"""How each engine is asked for a step: SQL, or calls of the Python clients."""
+"""The statements of each engine for a step: SQL, or calls of the Python clients."""
 
 from __future__ import annotations
 
@@ -92,15 +92,15 @@ def literal(engine: str, value: Value, kind: DataType, fmt: Format) -> str:
     return f"CAST({text} AS {type_name(engine, kind, fmt)})"
 
 
-def condition(engine: str, table: Table, wanted: Condition) -> str:
+def condition(engine: str, table: Table, predicate: Condition) -> str:
     """Return a condition as an engine spells it behind WHERE."""
-    name = quoted(engine, wanted.column)
-    if wanted.operator == IS_NAN:
+    name = quoted(engine, predicate.column)
+    if predicate.operator == IS_NAN:
         return _NOT_A_NUMBER[engine].format(name)
-    if wanted.operator in {NULL, NOT_NULL}:
-        return f"{name} {wanted.operator.upper()}"
-    value = literal(engine, wanted.value, table.column(wanted.column).kind, table.format)
-    return f"{name} {'=' if wanted.operator == EQUAL else '<>'} {value}"
+    if predicate.operator in {NULL, NOT_NULL}:
+        return f"{name} {predicate.operator.upper()}"
+    value = literal(engine, predicate.value, table.column(predicate.column).kind, table.format)
+    return f"{name} {'=' if predicate.operator == EQUAL else '<>'} {value}"
 
 
 def sql(step: Step, table: Table, name: str, to: str, *, shared: bool = False) -> list[str]:
@@ -122,10 +122,10 @@ def copy(table: Table, name: str, target: str) -> str:
     return f"CREATE TABLE {target} USING iceberg{partitioned} AS SELECT * FROM {name}"
 
 
-def query(engine: str, table: Table, name: str, wanted: Condition | None = None) -> str:
+def query(engine: str, table: Table, name: str, predicate: Condition | None = None) -> str:
     """Return the query for all columns of a table, or for the keys of the rows of a condition."""
-    if wanted:
-        return f"SELECT {KEY} FROM {name} WHERE {condition(engine, table, wanted)}"
+    if predicate:
+        return f"SELECT {KEY} FROM {name} WHERE {condition(engine, table, predicate)}"
     return f"SELECT {', '.join(quoted(engine, column) for column in table.names)} FROM {name}"
 
 
@@ -138,10 +138,10 @@ def arrow(table: Table, rows: Iterable[Values]) -> pa.Table:
     })  # fmt: skip
 
 
-def pyiceberg_condition(wanted: Condition) -> BooleanExpression:
+def pyiceberg_condition(predicate: Condition) -> BooleanExpression:
     """Return a condition as PyIceberg has it; moments as ISO 8601 spells them."""
-    values = (wanted.value,) if wanted.operator in {EQUAL, DIFFERENT} else ()
-    expression: BooleanExpression = _EXPRESSIONS[wanted.operator](wanted.column, *values)
+    values = (predicate.value,) if predicate.operator in {EQUAL, DIFFERENT} else ()
+    expression: BooleanExpression = _EXPRESSIONS[predicate.operator](predicate.column, *values)
     return expression
 
 
@@ -156,15 +156,15 @@ def pyiceberg(step: Step, table: Table, lake: Any, name: str, to: str) -> None:
     _PYICEBERG[step.action](step, table, lake.iceberg, name, to)
 
 
-def delta_rs_condition(table: Table, wanted: Condition) -> str:
+def delta_rs_condition(table: Table, predicate: Condition) -> str:
     """Return a condition as DataFusion spells it."""
-    name = _double(wanted.column)
-    if wanted.operator == IS_NAN:
+    name = _double(predicate.column)
+    if predicate.operator == IS_NAN:
         return f"isnan({name})"
-    if wanted.operator in {NULL, NOT_NULL}:
-        return f"{name} {wanted.operator}"
-    value = _delta_literal(wanted.value, table.column(wanted.column).kind)
-    return f"{name} {'=' if wanted.operator == EQUAL else '!='} {value}"
+    if predicate.operator in {NULL, NOT_NULL}:
+        return f"{name} {predicate.operator}"
+    value = _delta_literal(predicate.value, table.column(predicate.column).kind)
+    return f"{name} {'=' if predicate.operator == EQUAL else '!='} {value}"
 
 
 def delta_rs(step: Step, table: Table, lake: Any, name: str, _to: str) -> None:
@@ -351,15 +351,15 @@ _PYICEBERG: Mapping[str, Callable[[Step, Table, Any, str, str], None]] = {
 }
 
 
-def iso(table: Table, wanted: Condition) -> Condition:
+def iso(table: Table, predicate: Condition) -> Condition:
     """Return a condition whose value PyIceberg reads: a number as one, a moment with a T."""
-    kind = table.column(wanted.column).kind
-    value: Any = wanted.value
+    kind = table.column(predicate.column).kind
+    value: Any = predicate.value
     if value is not None and kind in {LOCAL, INSTANT}:
         value = str(value).replace(" ", "T") + ("+00:00" if kind is INSTANT else "")
     elif value is not None and kind is DOUBLE:
         value = float(value)
-    return Condition(wanted.column, wanted.operator, value)
+    return Condition(predicate.column, predicate.operator, value)
 
 
 def _double(text: str) -> str:

@@ -1,4 +1,4 @@
-"""The operations of a sequence: which are possible, and what the model holds after each."""
+"""The operations of a sequence: their preconditions, and their effects on the model."""
 
 from __future__ import annotations
 
@@ -79,8 +79,8 @@ def _working() -> frozenset[tuple[str, Format, str]]:
 
 def engines(action: str, fmt: Format) -> tuple[str, ...]:
     """Return the engines that carry out an action on tables of a format, as `cells.yml` declares."""
-    if beside := _BESIDE_THE_CELLS.get((action, fmt)):
-        return beside
+    if declared := _BESIDE_THE_CELLS.get((action, fmt)):
+        return declared
     works = _working()
     return tuple(
         engine
@@ -182,8 +182,8 @@ def _has_rows(step: Step, table: Table, _: Model) -> bool:
 
 
 def _has_condition(step: Step, table: Table, _: Model) -> bool:
-    known = step.condition is not None and step.condition.column in table.names
-    return known and (step.action != UPDATE or step.column in table.names[1:])
+    has_column = step.condition is not None and step.condition.column in table.names
+    return has_column and (step.action != UPDATE or step.column in table.names[1:])
 
 
 def _has_past(_: Step, table: Table, __: Model) -> bool:
@@ -259,8 +259,8 @@ def _update(step: Step, table: Table) -> Table:
 
 def _delete(step: Step, table: Table) -> Table:
     assert step.condition
-    gone = set(table.keys(step.condition))
-    return replace(table, rows={key: row for key, row in table.rows.items() if key not in gone})
+    deleted = set(table.keys(step.condition))
+    return replace(table, rows={key: row for key, row in table.rows.items() if key not in deleted})
 
 
 def _rewrite(step: Step, table: Table) -> Table:

@@ -1,4 +1,4 @@
-"""A cluster as the place where a sequence is carried out: the matrix's own sessions of its engines."""
+"""A cluster on which a sequence is replayed, with the matrix's own sessions of its engines."""
 
 from __future__ import annotations
 
@@ -106,13 +106,13 @@ class ClusterWorld:
                 query = statements.query(reader, table, place.full(reader), condition)
                 return [int(row[0]) for row in self.engines.sql(reader, query)]
             if reader == DELTA_RS:
-                wanted = statements.delta_rs_condition(table, condition)
-                answer = self.engines.clients.arrow(f"{DELTA}.{place.short}", [KEY], wanted)
+                sql = statements.delta_rs_condition(table, condition)
+                result = self.engines.clients.arrow(f"{DELTA}.{place.short}", [KEY], sql)
             else:
                 expression = statements.pyiceberg_condition(statements.iso(table, condition))
-                ours = self.engines.clients.iceberg.load_table(place.short)
-                answer = ours.scan(expression, selected_fields=(KEY,)).to_arrow()
-            return [int(key) for key in answer[KEY].to_pylist()]
+                iceberg_table = self.engines.clients.iceberg.load_table(place.short)
+                result = iceberg_table.scan(expression, selected_fields=(KEY,)).to_arrow()
+            return [int(key) for key in result[KEY].to_pylist()]
 
     def predicts(self, reader: str, name: str, table: Table) -> bool:
         """Tell whether `lakehouse risky-tables` names the table as one that a reader gets wrong."""
@@ -159,11 +159,11 @@ class ClusterWorld:
             copy_short="", copy_uri="", view="", catalog=table.format.catalogs.get(step.engine, ""),
             version=self._versions.get(place, ""),
         )  # fmt: skip
-        for each in RECIPES[step.engine][table.format.name][step.action].steps:
-            if isinstance(each, str):
-                self.engines.sql(step.engine, each.format(**vars(names)))
+        for action in RECIPES[step.engine][table.format.name][step.action].steps:
+            if isinstance(action, str):
+                self.engines.sql(step.engine, action.format(**vars(names)))
             else:
-                each(self.engines.clients, names)
+                action(self.engines.clients, names)
 
 
 @contextmanager

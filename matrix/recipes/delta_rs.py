@@ -1,4 +1,4 @@
-"""How delta-rs is asked, with the metastore kept by `lakehouse_clients`."""
+"""Recipes of delta-rs, with the metastore updated by `lakehouse_clients`."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def remove_orphans(lake: Any, names: Names) -> None:
 
 
 RECIPES: Recipes = {
-    **{other: {"read": recipe(read_folder)} for other in ("iceberg", "hive-parquet", "hive-orc")},
+    **{format_name: {"read": recipe(read_folder)} for format_name in ("iceberg", "hive-parquet", "hive-orc")},
     "delta": {
         "read": recipe(read),
         "create": recipe(create),

@@ -31,8 +31,8 @@ def iceberg_append(lake: Any, names: Names) -> None:
 
 
 def iceberg_overwrite(lake: Any, names: Names) -> None:
-    one = "4 AS id, 'fay' AS customer, DATE '2024-03-01' AS day, CAST(40 AS DECIMAL(10, 2)) AS amount"
-    lake.overwrite(f"iceberg.{names.short}", lake.sql(f"SELECT {one}"))
+    row = "4 AS id, 'fay' AS customer, DATE '2024-03-01' AS day, CAST(40 AS DECIMAL(10, 2)) AS amount"
+    lake.overwrite(f"iceberg.{names.short}", lake.sql(f"SELECT {row}"))
 
 
 def delta_create(lake: Any, names: Names) -> None:
@@ -52,8 +52,8 @@ def delta_append(lake: Any, names: Names) -> None:
 
 
 def delta_overwrite(lake: Any, names: Names) -> None:
-    one = "4 AS id, 'fay' AS customer, DATE '2024-03-01' AS day, CAST(40 AS DECIMAL(10, 2)) AS amount"
-    lake.overwrite(f"delta.{names.short}", lake.sql(f"SELECT {one}"))
+    row = "4 AS id, 'fay' AS customer, DATE '2024-03-01' AS day, CAST(40 AS DECIMAL(10, 2)) AS amount"
+    lake.overwrite(f"delta.{names.short}", lake.sql(f"SELECT {row}"))
 
 
 def _past(lake: Any, table: str, version: int) -> list[Row]:

@@ -1,4 +1,4 @@
-"""How PyIceberg is asked."""
+"""Recipes of PyIceberg."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def drop(lake: Any, names: Names) -> None:
 
 
 RECIPES: Recipes = {
-    **{other: {"read": recipe(read)} for other in ("delta", "hive-parquet", "hive-orc")},
+    **{format_name: {"read": recipe(read)} for format_name in ("delta", "hive-parquet", "hive-orc")},
     "iceberg": {
         "read": recipe(read),
         "create": recipe(create),

@@ -100,18 +100,18 @@ class Spark:
         nodes.run(self._host, "cp", f"{conf}/spark-env.sh", f"{conf}/log4j2.properties", f"{FOLDER}/conf/")
 
     def run(self, side: str, database: str) -> Iterator[dict[str, Any]]:
-        """Run an application; return what it says of each query."""
+        """Run an application; return its result of each query."""
         spark = self._endpoints.spark
-        # spark-env.sh names the kit's folder: what is set after it has the last word.
+        # spark-env.sh names the kit's folder, so the folder is set after it.
         script = (
             f". {self._folders[side]}/spark-env.sh; export SPARK_CONF_DIR={self._folders[side]};"
             f" exec {spark.home}/bin/spark-submit --properties-file {self._folders[side]}/spark-defaults.conf"
             f" {FOLDER}/timed.py {FOLDER}/queries.json iceberg.{database}"
         )
-        said = self._nodes.run(
+        output = self._nodes.run(
             self._host, "sh", "-ac", script, user=self._endpoints.users["spark"], seconds=APPLICATION_SECONDS
         )
-        return (json.loads(line) for line in said.splitlines() if line.startswith("{"))
+        return (json.loads(line) for line in output.splitlines() if line.startswith("{"))
 
     def close(self) -> None:
         """Remove what was put on the host."""
@@ -125,8 +125,8 @@ def on_spark(nodes: Nodes, endpoints: Endpoints, queries: Sequence[Query], datab
     try:
         for number in range(rounds):
             for side in (KIT, STOCK):
-                for said in spark.run(side, database):
-                    _note(times, errors, side, said)
+                for result in spark.run(side, database):
+                    _note(times, errors, side, result)
                 _say(f"spark {side} {number + 1}: {sum(s[-1] for s in times[side].values()):.0f} s")
     finally:
         spark.close()
@@ -137,16 +137,16 @@ def on_trino(nodes: Nodes, endpoints: Endpoints, queries: Sequence[Query], datab
     """Return seconds and errors by side and query: each query with the kit and with stock, in turn."""
     times, errors = _empty()
     kit = kit_trino(endpoints)
-    with stock.trino(nodes, endpoints) as other:
-        sides: Mapping[str, Trino] = {KIT: kit, STOCK: other}
+    with stock.trino(nodes, endpoints) as stock_trino:
+        sides: Mapping[str, Trino] = {KIT: kit, STOCK: stock_trino}
         for session in sides.values():
             session.sql(f"USE iceberg.{database}")
         for number in range(rounds):
             for query in queries:
                 for side, session in sides.items():
                     _note(times, errors, side, _timed(session.sql, query))
-            took = [round(sum(seconds[-1] for seconds in times[side].values())) for side in sides]
-            _say(f"trino {number + 1}: kit {took[0]} s, stock {took[1]} s")
+            totals = [round(sum(seconds[-1] for seconds in times[side].values())) for side in sides]
+            _say(f"trino {number + 1}: kit {totals[0]} s, stock {totals[1]} s")
     return times, errors
 
 
@@ -172,18 +172,18 @@ def _empty() -> tuple[Times, Errors]:
     return {KIT: {}, STOCK: {}}, {KIT: {}, STOCK: {}}
 
 
-def _note(times: Times, errors: Errors, side: str, said: Mapping[str, Any]) -> None:
-    if "seconds" in said:
-        times[side].setdefault(said["query"], []).append(said["seconds"])
+def _note(times: Times, errors: Errors, side: str, result: Mapping[str, Any]) -> None:
+    if "seconds" in result:
+        times[side].setdefault(result["query"], []).append(result["seconds"])
     else:
-        errors[side][said["query"]] = said["error"]
+        errors[side][result["query"]] = result["error"]
 
 
 def ratio(times: Times) -> float:
-    """How many times as fast the kit is: the geometric mean, over the queries that both answered."""
-    both = times[KIT].keys() & times[STOCK].keys()
+    """Return the speedup of the kit: the geometric mean over the queries that both sides completed."""
+    common = times[KIT].keys() & times[STOCK].keys()
     return statistics.geometric_mean(
-        statistics.median(times[STOCK][name]) / statistics.median(times[KIT][name]) for name in both
+        statistics.median(times[STOCK][name]) / statistics.median(times[KIT][name]) for name in common
     )
 
 

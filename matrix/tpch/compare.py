@@ -1,4 +1,4 @@
-"""Whether an answer is the expected one: exact decimals, near floats, ordered where the query orders."""
+"""Compare an answer with the expected one: exact decimals, near floats, in the order of the query."""
 
 from __future__ import annotations
 
@@ -37,23 +37,23 @@ class Answer:
             raise AmbiguousError(f"row {limit} and the next have the same {self._names()}: {last}")
         return Answer(self.columns, self.rows[:limit], self.order)
 
-    def difference(self, got: Sequence[Row]) -> str:
-        """Say how an engine's rows differ; nothing where they do not.
+    def difference(self, rows: Sequence[Row]) -> str:
+        """Return how an engine's rows differ; empty if they do not.
 
-        Rows that the query's order does not tell apart may come in any order among themselves.
+        Rows with equal keys of the query's order may come in any order among themselves.
         """
-        if len(got) != len(self.rows):
-            return self._shown(f"{len(self.rows)} rows expected, {len(got)} came", got)
+        if len(rows) != len(self.rows):
+            return self._shown(f"{len(self.rows)} rows expected, {len(rows)} came", rows)
         position = 0
         for key, group in groupby(self.rows, self._key):
             expected = list(group)
             end = position + len(expected)
-            found = sorted(got[position:end], key=_sortable)
-            for one, other in zip(sorted(expected, key=_sortable), found, strict=True):
-                if not equal(one, other):
+            actual = sorted(rows[position:end], key=_sortable)
+            for expected_row, row in zip(sorted(expected, key=_sortable), actual, strict=True):
+                if not equal(expected_row, row):
                     tied = f", {self._names()} {key}" if self.order else ""
-                    reason = f"from row {position + 1}{tied}:\n  expected {one}\n  got      {other}"
-                    return self._shown(reason, got)
+                    reason = f"from row {position + 1}{tied}:\n  expected {expected_row}\n  got      {row}"
+                    return self._shown(reason, rows)
             position = end
         return ""
 
@@ -92,5 +92,5 @@ def _text(value: Any) -> str:
 
 def _listed(rows: Sequence[Row]) -> str:
     lines = [str(row) for row in rows[:SHOWN]]
-    rest = len(rows) - len(lines)
-    return "\n".join([f"({len(rows)} rows):", *lines, *([f"... and {rest} more"] if rest > 0 else [])])
+    hidden = len(rows) - len(lines)
+    return "\n".join([f"({len(rows)} rows):", *lines, *([f"... and {hidden} more"] if hidden > 0 else [])])

@@ -79,12 +79,13 @@ def mark(checksum: str) -> str:
 
 
 def stale(spark: Spark, target: Target, source: Source) -> list[str]:
-    """Return the tables that are missing, or hold something else than the source files."""
-    there = {name for _, name, *_ in spark.sql(f"SHOW TABLES IN {target.full_name}")}
+    """Return the tables that are missing, or differ from the source files."""
+    existing = {name for _, name, *_ in spark.sql(f"SHOW TABLES IN {target.full_name}")}
     return [
         table
         for table in source.tables
-        if table not in there or _mark(spark, f"{target.full_name}.{table}") != mark(source.checksums[table])
+        if table not in existing
+        or _mark(spark, f"{target.full_name}.{table}") != mark(source.checksums[table])
     ]
 
 

@@ -1,4 +1,4 @@
-"""The source files: made once by `tpchgen-cli`, and known by their checksums."""
+"""The source files: generated once by `tpchgen-cli`, and identified by their checksums."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def parse(listing: str) -> dict[str, str]:
 
 
 def wrong(source: Source) -> list[str]:
-    """Return the names of the files that are missing or hold something else."""
+    """Return the names of the files that are missing or do not match their checksums."""
     return [
         source.file(table).name
         for table, checksum in source.checksums.items()
@@ -52,24 +52,24 @@ def wrong(source: Source) -> list[str]:
 
 
 def ensure(cache: Path) -> Source:
-    """Return the files of the folder `cache`, made anew unless all are there and right.
+    """Return the files of the folder `cache`, generated again unless all are complete.
 
-    Raises LakehouseError when the generator fails, or writes something else than the checksums say.
+    Raises LakehouseError when the generator fails, or when its files do not match the checksums.
     """
     source = Source(cache / f"sf{SCALE}", parse(CHECKSUMS.read_text(encoding="utf-8")))
     if not wrong(source):
         return source
     cache.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=cache) as staging:
-        made = Source(Path(staging), source.checksums)
-        _generate(made.folder)
-        if names := wrong(made):
+        generated = Source(Path(staging), source.checksums)
+        _generate(generated.folder)
+        if names := wrong(generated):
             raise LakehouseError(
                 f"tpchgen-cli wrote other bytes than {CHECKSUMS.name} says: {', '.join(names)}",
                 "scripts/bootstrap, which installs the release that is pinned",
             )
         shutil.rmtree(source.folder, ignore_errors=True)
-        shutil.copytree(made.folder, source.folder)
+        shutil.copytree(generated.folder, source.folder)
     return source
 
 
@@ -82,8 +82,8 @@ def _generate(folder: Path) -> None:
         f"--output-dir={folder}",
     ]
     try:
-        done = subprocess.run(argv, capture_output=True, text=True, check=False)
+        process = subprocess.run(argv, capture_output=True, text=True, check=False)
     except FileNotFoundError:
         raise LakehouseError("tpchgen-cli is not installed", "scripts/bootstrap") from None
-    if done.returncode:
-        raise LakehouseError(f"tpchgen-cli failed: {done.stderr.strip()[-300:]}", "df -h build")
+    if process.returncode:
+        raise LakehouseError(f"tpchgen-cli failed: {process.stderr.strip()[-300:]}", "df -h build")

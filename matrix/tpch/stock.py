@@ -70,7 +70,7 @@ def spark_properties(kit: Mapping[str, str]) -> dict[str, str]:
     """Return the properties of a stock application, by those of the kit's file."""
     reach = {key: value for key, value in kit.items() if key in REACH or key.startswith(CATALOGS)}
     options = kit["spark.driver.extraJavaOptions"].split()
-    java = " ".join(one for one in options if one.startswith(NEEDED))
+    java = " ".join(option for option in options if option.startswith(NEEDED))
     return reach | dict.fromkeys(JAVA, java) | dict([ALL_CORES])
 
 
@@ -151,13 +151,13 @@ def trino(nodes: Nodes, endpoints: Endpoints) -> Iterator[Trino]:
 
 def _start(nodes: Nodes, host: str, unit: str, port: int) -> None:
     """Start a node of the stock Trino as the user, and with the secrets, of the kit's."""
-    shown = nodes.run(
+    output = nodes.run(
         host, "systemctl", "show", unit, "--property", "ExecStart,User,Group,EnvironmentFiles,Environment"
     )
-    known = parsed(shown)
-    argv = known["ExecStart"].partition("argv[]=")[2].partition(" ;")[0].split()
+    unit_properties = parsed(output)
+    argv = unit_properties["ExecStart"].partition("argv[]=")[2].partition(" ;")[0].split()
     etc = argv[argv.index("--etc-dir") + 1]
-    secrets = known["EnvironmentFiles"].partition(" ")[0]
+    secrets = unit_properties["EnvironmentFiles"].partition(" ")[0]
     properties = parsed(nodes.run(host, "cat", f"{etc}/config.properties"))
     kit_jvm = [
         line for line in nodes.run(host, "cat", f"{etc}/jvm.config").splitlines() if line.startswith("-")
@@ -169,13 +169,17 @@ def _start(nodes: Nodes, host: str, unit: str, port: int) -> None:
     catalogs = " ".join(
         shlex.quote(f"{properties['catalog.config-dir']}/{name}.properties") for name in CATALOGS_READ
     )
-    owner = f"{known['User']}:{known['Group']}"
+    owner = f"{unit_properties['User']}:{unit_properties['Group']}"
     nodes.run(
         host, "sh", "-c",
         f"mkdir -p {FOLDER}/catalog {DATA} && cp {catalogs} {FOLDER}/catalog/ && chown {owner} {DATA}",
     )  # fmt: skip
-    environment = [f"--setenv={pair}" for pair in known["Environment"].split()]
-    identity = [f"--uid={known['User']}", f"--gid={known['Group']}", f"--property=EnvironmentFile={secrets}"]
+    environment = [f"--setenv={pair}" for pair in unit_properties["Environment"].split()]
+    identity = [
+        f"--uid={unit_properties['User']}",
+        f"--gid={unit_properties['Group']}",
+        f"--property=EnvironmentFile={secrets}",
+    ]
     nodes.run(
         host, "systemd-run", f"--unit={UNIT}", "--collect", *identity, *environment,
         argv[0], "run", "--etc-dir", f"{FOLDER}/etc", "--data-dir", DATA,

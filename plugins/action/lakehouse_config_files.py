@@ -37,13 +37,13 @@ TEMPLATES = Path(__file__).resolve().parents[2] / "templates"
 
 
 def render(templar: Any, name: str, variables: dict[str, Any]) -> str:
-    """The text of a template below ``templates/``; raises AnsibleActionFail where there is none."""
+    """Return the rendered text of a template below ``templates/``; AnsibleActionFail if it does not exist."""
     source = TEMPLATES / name
     if not source.is_file():
         raise AnsibleActionFail(f"{variables.get('dest')}: no template {name} below {TEMPLATES.name}/")
-    here = templar.copy_with_new_env(searchpath=[str(TEMPLATES)], available_variables=variables)
+    renderer = templar.copy_with_new_env(searchpath=[str(TEMPLATES)], available_variables=variables)
     text = trust_as_template(source.read_text(encoding="utf-8"))
-    return str(here.template(text, escape_backslashes=False, overrides={"trim_blocks": True}))
+    return str(renderer.template(text, escape_backslashes=False, overrides={"trim_blocks": True}))
 
 
 def _write(path: Path, content: str, mode: int) -> bool:
@@ -124,8 +124,8 @@ class ActionModule(ActionBase):
     def _render(self, entry: dict[str, Any], variables: dict[str, Any]) -> dict[str, Any]:
         rendered = {key: value for key, value in entry.items() if key not in _NOT_FOR_THE_HOST}
         if "template" in entry:
-            own = entry.get("vars", {}) | {"dest": entry["dest"]}
-            rendered["content"] = render(self._templar, entry["template"], variables | own)
+            entry_variables = entry.get("vars", {}) | {"dest": entry["dest"]}
+            rendered["content"] = render(self._templar, entry["template"], variables | entry_variables)
         return rendered
 
     def _write_locally(self, entries: list[dict[str, Any]], root: Path, secrets: bool) -> dict[str, Any]:

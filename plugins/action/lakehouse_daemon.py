@@ -63,11 +63,11 @@ class ActionModule(ActionBase):
         return result
 
     def _unsettled(self, variables: dict[str, Any], units: list[Result]) -> list[Result]:
-        """The units that are not as they should be; in check mode all: the host knows of no pending file."""
+        """Return the units to change; all of them in check mode, where the host has no pending files."""
         if self._task.check_mode or len(units) == 1:
             return units
-        looked = self._call(variables, {"look": units, "manifest": self._task.args.get("manifest")})
-        names = looked.get("unsettled", [unit["name"] for unit in units])
+        result = self._call(variables, {"look": units, "manifest": self._task.args.get("manifest")})
+        names = result.get("unsettled", [unit["name"] for unit in units])
         return [unit for unit in units if unit["name"] in names]
 
     def _bring(self, variables: dict[str, Any], arguments: Result) -> Result:

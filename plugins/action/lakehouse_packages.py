@@ -26,9 +26,9 @@ DAY = 86400
 BUNDLES = "/var/lib/lakehouse-bundle"
 
 
-def missing(names: list[str], shown: str) -> list[str]:
-    """Return the packages that are not among those that dpkg-query shows as installed."""
-    return [name for name in names if f"installed {name}" not in shown.splitlines()]
+def missing(names: list[str], output: str) -> list[str]:
+    """Return the packages that are not installed, by the output of dpkg-query."""
+    return [name for name in names if f"installed {name}" not in output.splitlines()]
 
 
 class ActionModule(ActionBase):
@@ -46,16 +46,16 @@ class ActionModule(ActionBase):
             raise AnsibleActionFail(
                 "lakehouse_packages needs 'name', a list; see plugins/action/lakehouse_packages.py"
             )
-        # A package that dpkg has never heard of makes it fail; the others are shown all the same.
-        shown = self._low_level_execute_command(shlex.join([*INSTALLED, *names]))["stdout"]
-        lacking = missing(names, str(shown))
+        # An unknown package makes dpkg-query fail, but it prints the others.
+        output = self._low_level_execute_command(shlex.join([*INSTALLED, *names]))["stdout"]
+        lacking = missing(names, str(output))
         if not lacking:
             return self._recorded({"changed": False}, names, variables)
         try:
             bundle = airgap.folder()
         except LakehouseError as error:
             raise AnsibleActionFail(str(error)) from error
-        # An image without package lists looks freshly updated to apt's module: it goes by the folder's age.
+        # An image without package lists looks up to date to apt's module, which compares the folder's age.
         lists = not bundle and self._low_level_execute_command(LISTS)["rc"] == 0
         if self._task.check_mode and not lists:
             return {"changed": True, "msg": f"would install {', '.join(lacking)}"}
@@ -68,7 +68,7 @@ class ActionModule(ActionBase):
             "name": names,
             "install_recommends": False,
             "lock_timeout": 120,
-            # The index of a bundle stays as it is.
+            # The index of a bundle does not change.
             "update_cache": not bundle,
             "cache_valid_time": DAY if lists else 0,
         }
@@ -93,17 +93,17 @@ class ActionModule(ActionBase):
         return dict(recorded) if recorded.get("failed") else result
 
     def _brought(self, bundle: Path, names: list[str]) -> str:
-        """Return the settings by which apt there reads the bundle, with all that these packages need."""
+        """Copy the bundle with the dependencies of these packages to the host; return its apt.conf."""
         place = f"{BUNDLES}/{bundle.name}"
         settings = f"{place}/apt.conf"
         apt = f"APT_CONFIG={settings} apt-get --quiet"
         if self._low_level_execute_command(f"test -f {place}/read")["rc"]:
-            # Of an earlier bundle, or of a run that was interrupted.
+            # The files of an earlier bundle, or of an interrupted run.
             self._done(f"rm -rf {BUNDLES}")
             self._unpack(bundle / "nodes.tar", "/")
             self._done(f"{apt} --error-on=any update && touch {place}/read")
-        asked = f"--yes --no-install-recommends --print-uris install {shlex.join(names)}"
-        printed = self._done(f"LC_ALL=C {apt} {asked}")
+        request = f"--yes --no-install-recommends --print-uris install {shlex.join(names)}"
+        printed = self._done(f"LC_ALL=C {apt} {request}")
         with tempfile.TemporaryDirectory() as folder:
             archive = Path(folder) / "packages.tar"
             try:
@@ -124,12 +124,12 @@ class ActionModule(ActionBase):
             self._remove_tmp_path(self._connection._shell.tmpdir)
 
     def _done(self, command: str) -> str:
-        """Return what a command prints on the host, which has to succeed."""
-        done = self._low_level_execute_command(command)
-        if done["rc"]:
-            lines = f"{done['stdout']}\n{done['stderr']}".strip().splitlines() or ["no output"]
-            said = next((line.removeprefix("E: ") for line in lines if line.startswith("E: ")), lines[-1])
+        """Run a command on the host and return its output; AnsibleActionFail if it fails."""
+        result = self._low_level_execute_command(command)
+        if result["rc"]:
+            lines = f"{result['stdout']}\n{result['stderr']}".strip().splitlines() or ["no output"]
+            message = next((line.removeprefix("E: ") for line in lines if line.startswith("E: ")), lines[-1])
             raise AnsibleActionFail(
-                f"the bundle is of no use here: {said}; next: df -h {Path(BUNDLES).parent}"
+                f"the bundle is of no use here: {message}; next: df -h {Path(BUNDLES).parent}"
             )
-        return str(done["stdout"])
+        return str(result["stdout"])

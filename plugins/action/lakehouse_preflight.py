@@ -42,18 +42,22 @@ class ActionModule(ActionBase):
         options = dict(self._task.args)
         tolerance = float(options.pop("max_clock_offset_seconds", 1))
         host = str(variables["inventory_hostname"])
-        findings, looked = self._look(host, options, tolerance, variables)
+        findings, module_result = self._look(host, options, tolerance, variables)
         lines = [str(finding) for finding in findings]
         result = {"changed": False, "failed": bool(lines), "msg": report(findings), "lines": lines}
-        # What the play that follows would have to ask for.
+        # Facts that the following play would otherwise gather.
         read = {"lakehouse_differences": "differences", "lakehouse_manifest_inputs": "inputs"}
-        facts = {fact: looked[name] for fact, name in read.items()} | looked["facts"] if looked else {}
-        return {**result, "ansible_facts": facts, "datanodes": looked.get("datanodes", [])}
+        facts = (
+            {fact: module_result[name] for fact, name in read.items()} | module_result["facts"]
+            if module_result
+            else {}
+        )
+        return {**result, "ansible_facts": facts, "datanodes": module_result.get("datanodes", [])}
 
     def _look(
         self, host: str, options: dict[str, Any], tolerance: float, variables: dict[str, Any]
     ) -> tuple[list[Finding], dict[str, Any]]:
-        """Return the findings, and what the module has seen: nothing where it could not look."""
+        """Return the findings, and the module's result, which is empty if the module could not run."""
         before = time.time()
         try:
             result = self._execute_module(
@@ -67,9 +71,9 @@ class ActionModule(ActionBase):
             reason = _last_line(str(result.get("module_stderr") or result.get("msg")))
             advice = f"check Python and sudo: ansible {host} --become -m ansible.builtin.ping"
             return [Finding("node.python", host, f"cannot run a module: {reason}", advice)], {}
-        findings = [Finding(**{"host": host, **_pasted(found, variables)}) for found in result["findings"]]
-        given = self._sizes(options.get("services", []), variables, result["memory_mb"])
-        findings += memory.sizes(host, given, result["memory_mb"])
+        findings = [Finding(**{"host": host, **_pasted(row, variables)}) for row in result["findings"]]
+        set_sizes = self._sizes(options.get("services", []), variables, result["memory_mb"])
+        findings += memory.sizes(host, set_sizes, result["memory_mb"])
         if result["formats"]:
             findings += identity.example(host, options.get("cluster_id", ""), options["addresses"].values())
         offset = clock_offset(before, result["started"], result["finished"], after)
@@ -83,15 +87,15 @@ class ActionModule(ActionBase):
     def _sizes(
         self, services: list[dict[str, Any]], variables: dict[str, Any], memory_mb: int
     ) -> dict[str, int]:
-        """What is set for the services of this host; a share of the memory is one of what was found."""
-        known = variables | {"ansible_facts": {"memtotal_mb": memory_mb}}
-        templar = self._templar.copy_with_new_env(available_variables=known)
-        found = {}
+        """Return the set sizes of this host's services; shares refer to the machine's memory."""
+        available = variables | {"ansible_facts": {"memtotal_mb": memory_mb}}
+        templar = self._templar.copy_with_new_env(available_variables=available)
+        sizes = {}
         for name in memory.variables(services):
             if name in variables:
-                with suppress(AnsibleUndefinedVariable):  # it takes another fact
-                    found[name] = int(templar.template(variables[name]))
-        return found
+                with suppress(AnsibleUndefinedVariable):  # it refers to another fact
+                    sizes[name] = int(templar.template(variables[name]))
+        return sizes
 
 
 def _last_line(text: str) -> str:
@@ -99,9 +103,9 @@ def _last_line(text: str) -> str:
     return lines[-1].strip() if lines else "no reason given"
 
 
-def _pasted(found: Mapping[str, Any], variables: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a finding whose command names the inventory, which no host knows."""
-    action = str(found["action"])
+def _pasted(row: Mapping[str, Any], variables: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a finding with the inventory in its command, which the host cannot name."""
+    action = str(row["action"])
     if not action.startswith(PROGRAM):
-        return dict(found)
-    return {**found, "action": command(action.removeprefix(PROGRAM).strip(), variables["inventory_dir"])}
+        return dict(row)
+    return {**row, "action": command(action.removeprefix(PROGRAM).strip(), variables["inventory_dir"])}

@@ -85,9 +85,9 @@ class ActionModule(ActionBase):
         return result
 
     def _refuse_another_version(self, component: str, root: str, release: str) -> None:
-        """Fail if the host has another version than a release: its data may want more than a switch."""
-        there = str(self._low_level_execute_command(f"readlink {shlex.quote(root)}/current")["stdout"])
-        old, new = (name.rpartition("-")[0] for name in (there.strip().rpartition("/")[2], release))
+        """Fail if the host has another version: its data may need more than a switch of the link."""
+        link = str(self._low_level_execute_command(f"readlink {shlex.quote(root)}/current")["stdout"])
+        old, new = (name.rpartition("-")[0] for name in (link.strip().rpartition("/")[2], release))
         if old and old != new:
             raise AnsibleActionFail(
                 f"{component} is {old} here, and {new} in versions.yml: nothing was touched;"

@@ -64,13 +64,18 @@ class ActionModule(ActionBase):
         templar = self._templar.copy_with_new_env(
             available_variables=raw | {"hostvars": variables["hostvars"]}
         )
-        own = {
+        host_variables = {
             key: defaults.table(key, _resolved(templar, key, value))
             for key, value in raw.items()
             if key not in INTERNAL
         }
         groups = frozenset(group for group, members in variables["groups"].items() if name in members)
-        return Host(name=name, address=str(own.get("ansible_host", "")), groups=groups, variables=own)
+        return Host(
+            name=name,
+            address=str(host_variables.get("ansible_host", "")),
+            groups=groups,
+            variables=host_variables,
+        )
 
 
 def _sources(variables: Mapping[str, Any]) -> set[Path]:

@@ -112,7 +112,7 @@ class CallbackModule(CallbackBase):
             self._display.warning(f"{VARIABLE}={target} cannot be written: {error.strerror}")
 
     def _end(self, result: CallbackTaskResult, status: str) -> None:
-        task, host, now = result.task, result.host.name, time.monotonic()
+        task, host, end = result.task, result.host.name, time.monotonic()
         run = Run(
             play=self._play,
             role=task._role.get_name() if task._role else NO_ROLE,
@@ -121,8 +121,8 @@ class CallbackModule(CallbackBase):
             uuid=task._uuid,
             host=host,
             status=status,
-            began=self._running.pop((host, task._uuid), now),
-            ended=now,
+            began=self._running.pop((host, task._uuid), end),
+            ended=end,
         )
         self._runs.append(run)
 

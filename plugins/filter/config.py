@@ -104,31 +104,40 @@ def unit_files(
 
 
 def timer_files(
-    service: dict[str, Any], name: str, description: str, calendar: str, more: Mapping[str, Any] | None = None
+    service: dict[str, Any],
+    name: str,
+    description: str,
+    calendar: str,
+    timer_settings: Mapping[str, Any] | None = None,
 ) -> list[dict[str, Any]]:
     """Entries for a unit that does its work and ends, and for the timer that starts it (systemd.time(7)).
 
-    ``more`` are settings of the timer beside its calendar.
+    ``timer_settings`` are settings of the timer besides its calendar.
     """
     work = unit_file(service | {"Type": "oneshot", "Restart": "no"}, name, description)
     del work["vars"]["sections"]["Install"]
     timer = {
         "Unit": {"Description": f"{description}, by the clock"},
-        # A machine that was off at that time does it when it is back.
-        "Timer": {"OnCalendar": calendar, "Persistent": True, "RandomizedDelaySec": "10min", **(more or {})},
+        # A machine that was off at that time runs it at its next boot.
+        "Timer": {
+            "OnCalendar": calendar,
+            "Persistent": True,
+            "RandomizedDelaySec": "10min",
+            **(timer_settings or {}),
+        },
         "Install": {"WantedBy": "timers.target"},
     }
     return [work, work | {"dest": f"/etc/systemd/system/{name}.timer", "vars": {"sections": timer}}]
 
 
-def by_reader(files: list[dict[str, Any]], others: dict[str, list[str]]) -> dict[str, list[str]]:
-    """Return what each reader reads when it starts: ``others`` by reader, and a role's files that name it.
+def by_reader(files: list[dict[str, Any]], paths_by_reader: dict[str, list[str]]) -> dict[str, list[str]]:
+    """Return the files of each reader: ``paths_by_reader``, and those of a role that name it.
 
     ``files`` are entries for ``lakehouse_config_files``; one names its readers, mostly units, in ``read_by``.
     """
     return {
         reader: [*paths, *(entry["dest"] for entry in files if reader in entry.get("read_by", ()))]
-        for reader, paths in others.items()
+        for reader, paths in paths_by_reader.items()
     }
 
 

@@ -29,10 +29,10 @@ def _active(context: Context, service: Service) -> str:
 
 
 def _uri(context: Context, name: str, host: str, at: str) -> str:
-    known = context.get("hostvars", {}).get(host, {}) if at else {}
-    if at and at not in known:
+    host_variables = context.get("hostvars", {}).get(host, {}) if at else {}
+    if at and at not in host_variables:
         raise AnsibleFilterError(f"no {at} of host {host} for the URI of {name}; set it in the inventory")
-    return endpoints.uri(name, known[at] if at else host, context["lakehouse_ports"][name])
+    return endpoints.uri(name, host_variables[at] if at else host, context["lakehouse_ports"][name])
 
 
 @contextmanager
@@ -95,11 +95,13 @@ def endpoints_of(
     }
 
 
-def http_sections(catalogue: Mapping[str, Any], found: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+def http_sections(catalogue: Mapping[str, Any], listeners: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """Return ``host`` and ``http`` of each service that names a listener as http; None if it has no host."""
     names = {name: row["http"] for name, row in catalogue["services"].items() if "http" in row}
     return {
-        name: {"host": found[listener]["host"], "http": found[listener]["uri"]} if listener in found else None
+        name: {"host": listeners[listener]["host"], "http": listeners[listener]["uri"]}
+        if listener in listeners
+        else None
         for name, listener in names.items()
     }
 

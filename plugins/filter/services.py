@@ -1,4 +1,4 @@
-"""Filters that read the catalogue of services (services.yml): what runs where, and what it is called."""
+"""Filters of the catalogue of services (services.yml): hosts of services, and their names."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ def _groups(catalogue: Row, profile: str) -> set[str]:
     }
 
 
-def placed(catalogue: Row, here: Collection[str], profile: str) -> list[dict[str, Any]]:
-    """Return what runs on a host of the groups ``here``, in the order of the catalogue.
+def placed(catalogue: Row, host_groups: Collection[str], profile: str) -> list[dict[str, Any]]:
+    """Return the services of a host of the groups ``host_groups``, in the order of the catalogue.
 
-    Each has ``unit`` (a pattern, with ``.service``), ``instance`` (what its star stands for), ``role``,
+    Each has ``unit`` (a pattern, with ``.service``), ``instance`` (the value of its star), ``role``,
     ``ports`` (names), ``memory`` (names of variables) and, where it keeps data, ``storage``.
     """
-    groups = _groups(catalogue, profile).intersection(here)
+    groups = _groups(catalogue, profile).intersection(host_groups)
     return [
         {
             "unit": f"{row['unit']}.service",
@@ -39,10 +39,10 @@ def placed(catalogue: Row, here: Collection[str], profile: str) -> list[dict[str
 
 
 def hosts_of(catalogue: Row, role: str, groups: Mapping[str, Iterable[str]], profile: str) -> list[str]:
-    """Return the hosts that run a role: none if the profile leaves it out, or its first group is empty."""
+    """Return the hosts that run a role: none if the profile excludes it, or its first group is empty."""
     rows = [row for row in catalogue["services"].values() if row["role"] == role]
-    there = _groups(catalogue, profile)
-    names = [group for row in rows for group in row["groups"] if group in there]
+    profile_groups = _groups(catalogue, profile)
+    names = [group for row in rows for group in row["groups"] if group in profile_groups]
     if not names or not groups.get(names[0]):
         return []
     return list(dict.fromkeys(host for name in names for host in groups.get(name, ())))

@@ -1,8 +1,8 @@
 """An encrypted archive of folders and files; the same files give the same text.
 
 ``openssl enc -d -aes-256-cbc -pbkdf2 -iter 600000 -a`` decrypts the text of
-``lookup('configuration_archive', folder, file, passphrase=...)`` into a compressed tar file; a missing path is
-excluded. The salt is derived from content and passphrase: a converge without changes changes no file.
+``lookup('configuration_archive', folder, file, passphrase=...)`` into a compressed tar file; missing paths
+are excluded. The salt is derived from content and passphrase: a converge without changes changes no file.
 """
 
 from __future__ import annotations

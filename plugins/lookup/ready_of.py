@@ -1,8 +1,8 @@
 """Look up the readiness probes of a service on this host, from its row of services.yml.
 
-``query('ready_of', 'metastore')`` has the probes that `lakehouse_daemon` runs before the play continues, without
-those that depend on processes which the play starts later. ``joined=true`` includes them, and ``settled=true``
-gives the probes for the time when every host of the play has started its daemons.
+``query('ready_of', 'metastore')`` has the probes that `lakehouse_daemon` runs before the play continues,
+without those that depend on processes which the play starts later. ``joined=true`` includes them, and
+``settled=true`` gives the probes for the time when every host of the play has started its daemons.
 """
 
 from __future__ import annotations

@@ -43,11 +43,11 @@ class Flink(Facade):
         cls, url: str, catalog: str = "iceberg", properties: Mapping[str, str | None] | None = None
     ) -> Flink:
         """Open a session on `http://host:port`; `properties` change what `SESSION` says, None removes."""
-        named = {**SESSION, **(properties or {})}
-        given = {key: value for key, value in named.items() if value is not None}
+        all_properties = {**SESSION, **(properties or {})}
+        session_properties = {key: value for key, value in all_properties.items() if value is not None}
         base = f"{url.rstrip('/')}/v3"
-        handle = _call("POST", f"{base}/sessions", {"properties": given})["sessionHandle"]
-        flink = cls(base, handle, catalog, given)
+        handle = _call("POST", f"{base}/sessions", {"properties": session_properties})["sessionHandle"]
+        flink = cls(base, handle, catalog, session_properties)
         flink.run(f"USE CATALOG `{catalog}`")
         return flink
 
@@ -77,8 +77,8 @@ class Flink(Facade):
 
     def fresh(self) -> Flink:
         """Open a second session that adds to the same list of statements."""
-        other = Flink.connect(self.url.removesuffix("/v3"), self.catalog, self.properties)
-        return replace(other, statements=self.statements)
+        session = Flink.connect(self.url.removesuffix("/v3"), self.catalog, self.properties)
+        return replace(session, statements=self.statements)
 
     def close(self) -> None:
         """End the session; jobs that it did not wait for go on."""
@@ -96,8 +96,8 @@ class Flink(Facade):
     def _fetch(self, operation: str, deadline: float) -> list[Row]:
         rows: list[Row] = []
         for page in self._pages(operation, deadline):
-            done = page["resultKind"] == "SUCCESS" or ("jobID" in page and not page["isQueryResult"])
-            if not done:
+            is_end = page["resultKind"] == "SUCCESS" or ("jobID" in page and not page["isQueryResult"])
+            if not is_end:
                 rows += _rows(page["results"])
         return rows
 

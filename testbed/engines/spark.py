@@ -1,4 +1,4 @@
-"""Spark through Spark Connect: one session that remembers what it was told."""
+"""Spark through Spark Connect: a session that records its statements."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ class Spark(Facade):
 
     @classmethod
     def connect(cls, url: str, settings: Settings | None = None) -> Spark:
-        """Open a session that shares nothing but the server; its settings are SESSION, or these."""
-        own = SESSION if settings is None else settings
-        session = SparkSession.builder.remote(url).config(map=own).create()
+        """Open a separate session of the server with these settings, by default SESSION."""
+        session_settings = SESSION if settings is None else settings
+        session = SparkSession.builder.remote(url).config(map=session_settings).create()
         session.client.set_retry_policies([DefaultPolicy(max_retries=_RETRIES)])
         return cls(session, url)
 

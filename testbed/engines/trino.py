@@ -1,4 +1,4 @@
-"""Trino as a person's client sees it: one session that remembers what it was told."""
+"""Trino as a user's client: a session that records its statements."""
 
 from __future__ import annotations
 
@@ -74,10 +74,14 @@ def _plain(value: Any) -> Any:
 
 
 def _message(error: Exception) -> str:
-    """Return what the server said, and why: behind `Failed to list directory` is HDFS, which refused it."""
-    said = str(getattr(error, "message", None) or error)
+    """Return the server's message and its root cause, such as HDFS for `Failed to list directory`."""
+    message = str(getattr(error, "message", None) or error)
     cause = getattr(error, "failure_info", None) or {}
     while inner := cause.get("cause") or next(iter(cause.get("suppressed") or ()), None):
         cause = inner
-    why = str(cause.get("message") or "").partition("\n")[0]
-    return f"{said}\ncaused by: {why}" if why and why not in said else said
+    cause_message = str(cause.get("message") or "").partition("\n")[0]
+    return (
+        f"{message}\ncaused by: {cause_message}"
+        if cause_message and cause_message not in message
+        else message
+    )

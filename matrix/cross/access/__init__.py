@@ -1,26 +1,26 @@
-"""What a member of the group, a reader and an outsider may do: one table, each cell of it executed.
+"""The permissions of a member of the group, a reader and an outsider: a table, each cell of it executed.
 
-`access.yml` declares, for each interface and each act, who may. An interface is a module of this package
-with `ACTS`, a mapping from an act's name to an `Act`; `INTERFACES` below names them all. The table in
-docs/security.md is made of both, and `test_access.py` lets an outsider, a reader and a member try every
-act, in this order, so that what changes the table is done last, and once.
+`access.yml` declares the permitted users of each interface and act. An interface is a module of this package
+with `ACTS`, a mapping from an act's name to an `Act`; `INTERFACES` below lists them. Both give the table in
+docs/security.md, and `test_access.py` tries every act as an outsider, a reader and a member, in this order,
+so that an act that changes the table succeeds last, and once.
 
 To add an interface (say the metastore's Thrift API):
 
 1. Write `metastore.py` beside this file::
 
-       def rename(ground: Ground, who: str, table: Table) -> None:
-           with ground.metastore(who) as client:
+       def rename(ground: Ground, user: str, table: Table) -> None:
+           with ground.metastore(user) as client:
                ...
 
        ACTS = {
            "`alter_table`: rename": Act(rename, fresh=True),
-           "`get_table`": Act(lambda ground, who, table: ...),
+           "`get_table`": Act(lambda ground, user, table: ...),
        }
 
-   `who` is a user's name. An act ends, or raises what the interface raises: an error whose words match
-   `REFUSED` is a refusal, any other one fails the test. `table` is made by `Act.make`: by default an
-   Iceberg table of Trino with the rows 1 and 2, shared by all acts that do not say `fresh`.
+   `user` is a user's name. An act returns, or raises the error of the interface: one whose message matches
+   `REFUSED` is a refusal, any other one fails the test. `Act.make` creates `table`: by default an Iceberg
+   table of Trino with the rows 1 and 2, shared by all acts without `fresh`.
 2. Add it to `INTERFACES`.
 3. Declare its lines in `access.yml`: an act without a declaration, or a declaration without an act, fails
    a unit test.

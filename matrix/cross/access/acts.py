@@ -104,13 +104,13 @@ class Ground:
         assert location, f"there is no table {table}"
         return location
 
-    def trino(self, who: str) -> Trino:
+    def trino(self, user: str) -> Trino:
         """Return a new session of Trino in which a user asks."""
-        return sessions.trino(self.endpoints, user=who)
+        return sessions.trino(self.endpoints, user=user)
 
-    def metastore(self, who: str) -> metastore.Connection:
+    def metastore(self, user: str) -> metastore.Connection:
         """Return a connection to the metastore as a user in no other group; anonymous where it is empty."""
-        return metastore.Connection(self.endpoints.metastore, who or None, (who,))
+        return metastore.Connection(self.endpoints.metastore, user or None, (user,))
 
 
 def of_trino(ground: Ground) -> Table:
@@ -137,14 +137,14 @@ class Act:
     before: Callable[[Ground, Table], object] = lambda _ground, _table: None
 
 
-def refusal(ground: Ground, act: Act, who: str, table: Table) -> str:
+def refusal(ground: Ground, act: Act, user: str, table: Table) -> str:
     """Try as one user; return the words with which they were refused, empty if they were not.
 
     Whatever else goes wrong is raised as it comes.
     """
     act.before(ground, table)
     try:
-        act.do(ground, who, table)
+        act.do(ground, user, table)
     except Exception as error:
         if REFUSED.search(str(error)):
             return str(error)

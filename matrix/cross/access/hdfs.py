@@ -13,35 +13,35 @@ def _file(ground: Ground, table: Table) -> str:
     return ground.namenode.files(f"{ground.location(table)}/data")[0].path
 
 
-def _list(ground: Ground, who: str, table: Table) -> None:
-    ground.namenode.webhdfs("GET", "LISTSTATUS", ground.location(table), who)
+def _list(ground: Ground, user: str, table: Table) -> None:
+    ground.namenode.webhdfs("GET", "LISTSTATUS", ground.location(table), user)
 
 
-def _read(ground: Ground, who: str, table: Table) -> None:
-    ground.namenode.webhdfs("GET", "OPEN", _file(ground, table), who)
+def _read(ground: Ground, user: str, table: Table) -> None:
+    ground.namenode.webhdfs("GET", "OPEN", _file(ground, table), user)
 
 
-def _create(ground: Ground, who: str, table: Table) -> None:
+def _create(ground: Ground, user: str, table: Table) -> None:
     path = f"{ground.location(table)}/data/{suffix()}.tmp"
-    ground.namenode.create(path, who, ground.endpoints.address_of)
+    ground.namenode.create(path, user, ground.endpoints.address_of)
     ground.namenode.remove(path)
 
 
-def _make_folder(ground: Ground, who: str, table: Table) -> None:
-    ground.namenode.webhdfs("PUT", "MKDIRS", f"{ground.location(table)}/{suffix()}", who)
+def _make_folder(ground: Ground, user: str, table: Table) -> None:
+    ground.namenode.webhdfs("PUT", "MKDIRS", f"{ground.location(table)}/{suffix()}", user)
 
 
-def _rename(ground: Ground, who: str, table: Table) -> None:
+def _rename(ground: Ground, user: str, table: Table) -> None:
     path = _file(ground, table)
     for source, target in ((path, f"{path}.away"), (f"{path}.away", path)):
-        done = ground.namenode.webhdfs("PUT", "RENAME", source, who, destination=target)
-        assert done["boolean"], f"{source} was not renamed"
+        response = ground.namenode.webhdfs("PUT", "RENAME", source, user, destination=target)
+        assert response["boolean"], f"{source} was not renamed"
 
 
-def _delete(ground: Ground, who: str, table: Table) -> None:
+def _delete(ground: Ground, user: str, table: Table) -> None:
     path = f"{ground.location(table)}/data/stray.parquet"
-    done = ground.namenode.webhdfs("DELETE", "DELETE", path, who)
-    assert done["boolean"], f"{path} was not deleted"
+    response = ground.namenode.webhdfs("DELETE", "DELETE", path, user)
+    assert response["boolean"], f"{path} was not deleted"
 
 
 def _stray(ground: Ground, table: Table) -> None:
@@ -50,17 +50,17 @@ def _stray(ground: Ground, table: Table) -> None:
     ground.namenode.create(path, ground.endpoints.users["trino"], ground.endpoints.address_of)
 
 
-def _chmod(ground: Ground, who: str, table: Table) -> None:
-    ground.namenode.webhdfs("PUT", "SETPERMISSION", ground.location(table), who, permission="777")
+def _chmod(ground: Ground, user: str, table: Table) -> None:
+    ground.namenode.webhdfs("PUT", "SETPERMISSION", ground.location(table), user, permission="777")
 
 
-def _chown(ground: Ground, who: str, table: Table) -> None:
-    ground.namenode.webhdfs("PUT", "SETOWNER", ground.location(table), who, owner=who)
+def _chown(ground: Ground, user: str, table: Table) -> None:
+    ground.namenode.webhdfs("PUT", "SETOWNER", ground.location(table), user, owner=user)
 
 
-def _snoop(ground: Ground, who: str, _: Table) -> None:
+def _snoop(ground: Ground, user: str, _: Table) -> None:
     """List the folder in which Trino's hive catalog stages what it writes."""
-    ground.namenode.webhdfs("GET", "LISTSTATUS", f"{ground.endpoints.root}/staging", who)
+    ground.namenode.webhdfs("GET", "LISTSTATUS", f"{ground.endpoints.root}/staging", user)
 
 
 ACTS: Mapping[str, Act] = {

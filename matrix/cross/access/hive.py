@@ -53,8 +53,8 @@ _ENGINE = "hive"  # whose statistics, which this release does not ask
 def call(do: Callable[[Any, Table], object], **settings: Any) -> Act:
     """Return the act of calling the metastore, whose client is given with the table."""
 
-    def act(ground: Ground, who: str, table: Table) -> None:
-        with ground.metastore(who) as client:
+    def act(ground: Ground, user: str, table: Table) -> None:
+        with ground.metastore(user) as client:
             do(client, table)
 
     return Act(act, **settings)
@@ -105,9 +105,9 @@ def _partition(client: Any, table: Table, day: str) -> Partition:
     return Partition(values=[day], dbName=table.database, tableName=table.name, sd=storage, parameters={})
 
 
-def _create(ground: Ground, who: str, _: Table) -> None:
+def _create(ground: Ground, user: str, _: Table) -> None:
     table = ground.name()
-    with ground.metastore(who) as client:
+    with ground.metastore(user) as client:
         client.create_table(_entry(table, _location(client, table)))
 
 
@@ -169,9 +169,9 @@ def _analyze(ground: Ground, table: Table) -> None:
 # --- What is no table ---
 
 
-def _create_database(ground: Ground, who: str, _: Table) -> None:
+def _create_database(ground: Ground, user: str, _: Table) -> None:
     name = f"who_{suffix()}"
-    with ground.metastore(who) as client:
+    with ground.metastore(user) as client:
         client.create_database(Database(name=name, locationUri=f"{ground.endpoints.warehouse}/{name}"))
         client.drop_database(name, True, False)
 
@@ -194,8 +194,8 @@ def _create_role(client: Any, _: Table) -> None:
 
 
 def _grant(client: Any, table: Table) -> None:
-    what = HiveObjectRef(HiveObjectType.TABLE, table.database, table.name, [], "")
-    grant = HiveObjectPrivilege(what, "eve", 1, PrivilegeGrantInfo("SELECT", 0, "adam", 1, False), "SQL")
+    target = HiveObjectRef(HiveObjectType.TABLE, table.database, table.name, [], "")
+    grant = HiveObjectPrivilege(target, "eve", 1, PrivilegeGrantInfo("SELECT", 0, "adam", 1, False), "SQL")
     client.grant_privileges(PrivilegeBag([grant]))
     client.revoke_privileges(PrivilegeBag([grant]))
 
@@ -227,8 +227,8 @@ def _fire(client: Any, table: Table) -> None:
 
 
 def _with_anothers_lock(do: Callable[[Any, int], object]) -> Act:
-    def act(ground: Ground, who: str, table: Table) -> None:
-        with ground.metastore(ground.endpoints.users["spark"]) as owner, ground.metastore(who) as client:
+    def act(ground: Ground, user: str, table: Table) -> None:
+        with ground.metastore(ground.endpoints.users["spark"]) as owner, ground.metastore(user) as client:
             lock = owner.lock(_lock_request(table, LockType.SHARED_READ)).lockid
             try:
                 do(client, lock)
@@ -239,8 +239,8 @@ def _with_anothers_lock(do: Callable[[Any, int], object]) -> Act:
 
 
 def _with_anothers_transaction(do: Callable[[Any, int], object]) -> Act:
-    def act(ground: Ground, who: str, _: Table) -> None:
-        with ground.metastore(ground.endpoints.users["spark"]) as owner, ground.metastore(who) as client:
+    def act(ground: Ground, user: str, _: Table) -> None:
+        with ground.metastore(ground.endpoints.users["spark"]) as owner, ground.metastore(user) as client:
             transaction = owner.open_txns(OpenTxnRequest(1, "me", "h")).txn_ids[0]
             try:
                 do(client, transaction)

@@ -70,8 +70,8 @@ class Person:
 _people: dict[tuple[Path, str], Person] = {}
 
 
-def _person(ground: Ground, who: str) -> Person:
-    key = (ground.endpoints.path, who)
+def _person(ground: Ground, user: str) -> Person:
+    key = (ground.endpoints.path, user)
     if key not in _people:
         _people[key] = Person(*key)
         ground.at_the_end(lambda: _people.pop(key).close())
@@ -88,18 +88,18 @@ def _delta(ground: Ground) -> Table:
 def runs(statement: str, **settings: object) -> Act:
     """Return the act of a statement; {table} is `database.table`, {other} a name that is free."""
 
-    def do(ground: Ground, who: str, table: Table) -> None:
+    def do(ground: Ground, user: str, table: Table) -> None:
         filled = statement.format(
             table=table.short, database=table.database, other=f"{table.short}_{suffix()}"
         )
-        _person(ground, who).do(filled)
+        _person(ground, user).do(filled)
 
     return Act(do, **settings)  # type: ignore[arg-type]
 
 
-def _create_delta(ground: Ground, who: str, _: Table) -> None:
+def _create_delta(ground: Ground, user: str, _: Table) -> None:
     statement = _ROWS.format() + f"lake.create('delta.{ground.name(DELTA).short}', rows)"
-    _person(ground, who).do(statement)
+    _person(ground, user).do(statement)
 
 
 _ROWS = "import pyarrow as pa; rows = pa.table({{'id': pa.array([3], pa.int32())}}); "

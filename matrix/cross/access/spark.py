@@ -71,13 +71,13 @@ def _owned(ground: Ground) -> Mapping[str, _Own]:
     """Make a table for each person, by the user's name."""
     owned = {}
     spark = ground.engines.spark
-    for who in ground.people.values():
+    for user in ground.people.values():
         table = ground.name()
         spark.sql(f"CREATE TABLE {table} AS SELECT 1 AS id")
         snapshot = spark.value(f"SELECT snapshot_id FROM {table}.snapshots")
         spark.sql(f"INSERT INTO {table} VALUES (2)")
         ground.at_the_end(partial(spark.sql, f"DROP TABLE IF EXISTS {table}_new PURGE"))
-        owned[who] = _Own(table, snapshot)
+        owned[user] = _Own(table, snapshot)
     return owned
 
 
@@ -89,15 +89,18 @@ def _answers(ground: Ground) -> Mapping[str, Mapping[str, str]]:
         return dict(zip(users, pool.map(partial(_run, ground), users), strict=True))
 
 
-def _run(ground: Ground, who: str) -> Mapping[str, str]:
-    spark, own = ground.endpoints.spark, _owned(ground)[who]
+def _run(ground: Ground, user: str) -> Mapping[str, str]:
+    spark, own_table = ground.endpoints.spark, _owned(ground)[user]
     output = ground.nodes.run(
         spark.client,
         "python3",
         "-c",
         _PROGRAM,
-        *(each.format(t=own.table, snapshot=own.snapshot) for each in _STATEMENTS.values()),
-        user=who,
+        *(
+            statement.format(t=own_table.table, snapshot=own_table.snapshot)
+            for statement in _STATEMENTS.values()
+        ),
+        user=user,
         environment={
             "SPARK_HOME": spark.home,
             "SPARK_CONF_DIR": spark.conf_dir,
@@ -117,8 +120,8 @@ def of_spark(ground: Ground) -> Table:
 def _from_account(name: str) -> Act:
     """Return the act of a statement from a Unix account; the first waits for all, so it begins early."""
 
-    def do(ground: Ground, who: str, _: Table) -> None:
-        if words := _answers(ground)[who][name]:
+    def do(ground: Ground, user: str, _: Table) -> None:
+        if words := _answers(ground)[user][name]:
             raise SparkError(words)
 
     return Act(do, of_spark, slow=name == next(iter(_STATEMENTS)))
@@ -131,8 +134,8 @@ class SparkError(Exception):
 def _connected(statement: str) -> Act:
     """Return the act of one statement through Spark Connect; the client says who it is."""
 
-    def do(ground: Ground, who: str, table: Table) -> None:
-        sessions.spark(ground.endpoints, user=who).sql(statement.format(t=table))
+    def do(ground: Ground, user: str, table: Table) -> None:
+        sessions.spark(ground.endpoints, user=user).sql(statement.format(t=table))
 
     return Act(do)
 

@@ -1,4 +1,4 @@
-"""The declarations: who may do what through which interface, read from `access.yml`."""
+"""The declarations of `access.yml`: the permitted acts of each party by interface."""
 
 from __future__ import annotations
 
@@ -63,18 +63,20 @@ def _rows(data: dict[str, dict[str, Any]]) -> Iterator[Row]:
 
 
 def markdown() -> str:
-    """Return the table of the page: acts down, people across."""
+    """Return the table of the page: acts by parties."""
     lines = [f"| Through | What | {' | '.join(COLUMNS)} |", "|---|---|" + "---|" * len(COLUMNS)]
-    last = ""
+    last_interface = ""
     for row in load():
-        fields = ["✓" if who in row.may else "✕" for who in COLUMNS]
+        fields = ["✓" if column in row.may else "✕" for column in COLUMNS]
         if not row.act.anonymous:
             fields[COLUMNS.index(ANONYMOUS)] = "n/a"
-        said = f"{row.name} ({row.note})" if row.note else row.name
-        lines.append(f"| {row.interface if row.interface != last else ''} | {said} | {' | '.join(fields)} |")
-        last = row.interface
+        act = f"{row.name} ({row.note})" if row.note else row.name
+        lines.append(
+            f"| {row.interface if row.interface != last_interface else ''} | {act} | {' | '.join(fields)} |"
+        )
+        last_interface = row.interface
     return "\n".join(lines) + "\n"
 
 
-def _error(where: str, what: str) -> LakehouseError:
-    return LakehouseError(f"{PATH.name}: {where} {what}", f"edit matrix/cross/access/{PATH.name}")
+def _error(where: str, problem: str) -> LakehouseError:
+    return LakehouseError(f"{PATH.name}: {where} {problem}", f"edit matrix/cross/access/{PATH.name}")

@@ -78,8 +78,8 @@ def said(
     In them stand the names of `Words`, like `{t}` for the table with its database.
     """
 
-    def do(ground: Ground, who: str, table: Table) -> None:
-        session = ground.trino(who)
+    def do(ground: Ground, user: str, table: Table) -> None:
+        session = ground.trino(user)
         for statement in statements:
             session.sql(_Words(ground, table).fill(statement))
 
@@ -98,7 +98,7 @@ class _Words:
     table: Table
 
     def fill(self, statement: str) -> str:
-        return re.sub(r"\{(\w+)\}", lambda found: str(getattr(self, found[1])), statement)
+        return re.sub(r"\{(\w+)\}", lambda match: str(getattr(self, match[1])), statement)
 
     @property
     def t(self) -> str:
@@ -160,10 +160,12 @@ class _Words:
 
     @property
     def query(self) -> str:
-        """The last query of Trino's own user; whether it still runs is looked at after who asks."""
-        own = f"\"user\" = '{self.ground.endpoints.users['trino']}'"
+        """Return the last query of Trino's own user; Trino checks permissions before its state."""
+        condition = f"\"user\" = '{self.ground.endpoints.users['trino']}'"
         return str(
-            self.ground.engines.trino.value(f"SELECT max(query_id) FROM system.runtime.queries WHERE {own}")
+            self.ground.engines.trino.value(
+                f"SELECT max(query_id) FROM system.runtime.queries WHERE {condition}"
+            )
         )
 
     @property
@@ -312,21 +314,21 @@ POSTGRESQL: Mapping[str, Act] = {
 }
 
 
-def _cancel(ground: Ground, who: str, table: Table) -> None:
+def _cancel(ground: Ground, user: str, table: Table) -> None:
     """Ask the coordinator to end a query, as its web page does."""
     assert ground.endpoints.trino
     query = _Words(ground, table).query
     url = f"{ground.endpoints.trino.http}/v1/query/{query}"
-    answer = requests.delete(url, headers={"X-Trino-User": who}, timeout=30)
+    answer = requests.delete(url, headers={"X-Trino-User": user}, timeout=30)
     if not answer.ok:
         raise EngineError(TRINO, f"DELETE {url}", f"{answer.status_code} {answer.text}")
 
 
-def _metrics(ground: Ground, who: str, _: Table) -> None:
+def _metrics(ground: Ground, user: str, _: Table) -> None:
     """Read what the coordinator counts, as a monitoring system does."""
     assert ground.endpoints.trino
     url = f"{ground.endpoints.trino.http}/metrics"
-    answer = requests.get(url, headers={"X-Trino-User": who}, timeout=30)
+    answer = requests.get(url, headers={"X-Trino-User": user}, timeout=30)
     if not answer.ok:
         raise EngineError(TRINO, f"GET {url}", f"{answer.status_code} {answer.text}")
 
@@ -375,11 +377,11 @@ def listing(plugins: str) -> list[str]:
 
 def procedures(listed: Iterable[str]) -> set[tuple[str, str]]:
     """Return the interface and the act of every line of the listing."""
-    found = set()
+    acts = set()
     for line in listed:
         plugin, verb, class_name = line.split()
         words = re.findall(r"[A-Z][a-z]*", class_name.removesuffix("Procedure"))
         if verb == "EXECUTE":
             words.remove("Table")
-        found.add((CATALOGS[plugin], f"`{verb} {'_'.join(words).lower()}`"))
-    return found
+        acts.add((CATALOGS[plugin], f"`{verb} {'_'.join(words).lower()}`"))
+    return acts
