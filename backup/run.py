@@ -268,8 +268,8 @@ def _tables(settings: Settings, backup: Backup, entries: Mapping[str, tree.Entry
     inside = tables.Inside(settings.root, backup.files, entries)
     described = [tables.describe(row, inside) for kind, row in backup.rows() if kind == "table"]
     if inside.problems:
-        rest = f" and {len(inside.problems) - 1} more" if inside.problems[1:] else ""
-        raise BackupError(f"{inside.problems[0]}{rest}")
+        remainder = f" and {len(inside.problems) - 1} more" if inside.problems[1:] else ""
+        raise BackupError(f"{inside.problems[0]}{remainder}")
     earlier = _counted_before(settings)
     described = [
         replace(table, rows=old.rows, checksum=old.checksum, columns=old.columns)

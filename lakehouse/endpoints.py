@@ -80,11 +80,11 @@ def owner(name: str) -> Service:
     return services.load().owner(listener(name).name)
 
 
-def _row(kind: str, name: str, known: Mapping[str, Row]) -> Row:
-    if name in known:
-        return known[name]
+def _row(kind: str, name: str, rows: Mapping[str, Row]) -> Row:
+    if name in rows:
+        return rows[name]
     raise LakehouseError(
-        f"{services.FILE.name} has no {kind} {name}{did_you_mean(name, known)}",
+        f"{services.FILE.name} has no {kind} {name}{did_you_mean(name, rows)}",
         f"use a {kind} of {services.FILE.name}, or add it there",
     )
 
@@ -116,15 +116,15 @@ def first(row: Service, hosts: Iterable[Row], where: object = "the inventory") -
     raise LakehouseError(f"no host of {where} runs {row.name}", f"add one to group {row.groups[0]}")
 
 
-def active(name: str, found: Inventory) -> Host:
+def active(name: str, inventory: Inventory) -> Host:
     """Return the host of a service that serves clients; LakehouseError where the inventory has none."""
     row = service(name)
-    return first(row, found.group(row.groups[0]), found.path)
+    return first(row, inventory.group(row.groups[0]), inventory.path)
 
 
-def endpoint(name: str, found: Inventory) -> Endpoint:
+def endpoint(name: str, inventory: Inventory) -> Endpoint:
     """Return the endpoint of a listener on the host that serves clients, and LakehouseError as `active`."""
-    return on(name, active(owner(name).name, found))
+    return on(name, active(owner(name).name, inventory))
 
 
 def by_listener(

@@ -119,8 +119,8 @@ class _Parser:
             return
         least = 0 if kind == "decimal" else 1
         numbers = [int(value) for value in values if _DIGITS.fullmatch(value)]
-        right = len(numbers) == len(values) and 0 < len(values) <= len(largest)
-        if not right or any(number > most for number, most in zip(numbers, largest, strict=False)):
+        valid_count = len(numbers) == len(values) and 0 < len(values) <= len(largest)
+        if not valid_count or any(number > most for number, most in zip(numbers, largest, strict=False)):
             raise _RejectedError(f"{kind} has the parameters {', '.join(values) or 'of none'}")
         if numbers[0] < 1 or (least == 0 and len(numbers) > 1 and numbers[1] > numbers[0]):
             raise _RejectedError(f"{kind} has the parameters {', '.join(values)}")

@@ -1,4 +1,4 @@
-"""The name that a person probably meant who typed one that does not exist."""
+"""Suggestions for misspelt names."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from difflib import get_close_matches
 ALIKE = 0.6
 
 
-def nearest(name: str, known: Iterable[str], alike: float = ALIKE) -> str | None:
-    """Return the known name that this one resembles most, None where it resembles none."""
-    return next(iter(get_close_matches(name, list(known), n=1, cutoff=alike)), None)
+def nearest(name: str, names: Iterable[str], cutoff: float = ALIKE) -> str | None:
+    """Return the most similar of the names, None if none is similar."""
+    return next(iter(get_close_matches(name, list(names), n=1, cutoff=cutoff)), None)
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return `` (did you mean x?)``, to follow a wrong name in a message; empty where it resembles none."""
-    near = nearest(name, known)
-    return f" (did you mean {near}?)" if near else ""
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """Return `` (did you mean x?)`` for the end of an error message; empty if no name is similar."""
+    suggestion = nearest(name, names)
+    return f" (did you mean {suggestion}?)" if suggestion else ""

@@ -122,14 +122,14 @@ class Phases:
         self._console.print(Text(line, style), soft_wrap=True)
 
     def record(self, phase: Phase) -> None:
-        """Add a finished phase to the list; one that another program has timed, for instance."""
+        """Add a finished phase to the file, such as one that another program has timed."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
         with self._path.with_suffix(".lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             phases = [*read(self._path), phase]
             temporary = self._path.with_suffix(".part")
             temporary.write_text(
-                json.dumps([asdict(each) for each in phases], indent=2) + "\n", encoding="utf-8"
+                json.dumps([asdict(recorded) for recorded in phases], indent=2) + "\n", encoding="utf-8"
             )
             temporary.replace(self._path)
 

@@ -140,8 +140,8 @@ class Workers:
             cell: Future() for cells in by_engine.values() for cell in cells
         }
         self._pool = ThreadPoolExecutor(max(1, len(by_engine)))
-        for engine, mine in by_engine.items():
-            self._pool.submit(self._work, engine, mine)
+        for engine, engine_cells in by_engine.items():
+            self._pool.submit(self._work, engine, engine_cells)
 
     def outcome(self, cell: Cell, seconds: float) -> Outcome:
         """Wait for a cell; raises what kept it from being executed."""

@@ -16,7 +16,7 @@ _SECONDS = 120
 
 @contextmanager
 def running(endpoints: Endpoints, nodes: Nodes) -> Iterator[None]:
-    """Keep the server running in the block: it is started, and stopped again, unless it runs already."""
+    """Run the server during the block: start it and stop it again, unless it runs already."""
     spark = endpoints.spark
     address = urlsplit(spark.connect_url)
 
@@ -24,8 +24,8 @@ def running(endpoints: Endpoints, nodes: Nodes) -> Iterator[None]:
         with socket.create_connection((address.hostname, address.port), timeout=2):
             return True
 
-    ours = not nodes.is_running(spark.connect_host, spark.connect_unit)
-    if ours:
+    was_stopped = not nodes.is_running(spark.connect_host, spark.connect_unit)
+    if was_stopped:
         nodes.start(spark.connect_host, spark.connect_unit)
     try:
         waiting.wait_for(
@@ -33,5 +33,5 @@ def running(endpoints: Endpoints, nodes: Nodes) -> Iterator[None]:
         )
         yield
     finally:
-        if ours:
+        if was_stopped:
             nodes.stop(spark.connect_host, spark.connect_unit)

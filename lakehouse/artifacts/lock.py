@@ -78,10 +78,10 @@ def _lock_component(
             wheels = {wheel: folder / wheel.path for wheel in pypi.wheels(folder)}
             files |= wheels
             layer_of |= dict.fromkeys(wheels, layer.name)
-    rest = next((layer.name for layer in maven_layers if layer.closure), None)
+    default_layer = next((layer.name for layer in maven_layers if layer.closure), None)
     layers: dict[str, list[Artifact]] = {layer.name: [] for layer in component.layers}
     for coordinate, file in sorted(files.items()):
-        owner = layer_of.get(coordinate, rest)
+        owner = layer_of.get(coordinate, default_layer)
         if owner is None:
             raise LakehouseError(f"{bill.path.name}: {component.name}: no layer asks for {coordinate}")
         layers[owner].append(_artifact(bill, coordinate, file, repository))

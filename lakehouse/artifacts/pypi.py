@@ -42,7 +42,7 @@ def download_unchecked(coordinates: Iterable[Coordinate], workdir: Path, destina
 
 def download_wheels(hashes: Mapping[Coordinate, str], python: str, workdir: Path, destination: Path) -> Tool:
     """Plan a run that places these wheels for another Python, and no other content, under `destination`."""
-    lines = [f"{each.requirement} --hash=sha256:{sha256}" for each, sha256 in sorted(hashes.items())]
+    lines = [f"{wheel.requirement} --hash=sha256:{sha256}" for wheel, sha256 in sorted(hashes.items())]
     return _tool(lines, workdir, destination, "--require-hashes", "--no-deps", *_wheels_for(python))
 
 

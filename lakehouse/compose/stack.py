@@ -135,11 +135,11 @@ def load(settings: Settings) -> None:
 
 
 def down(settings: Settings, *, volumes: bool = False) -> None:
-    """Remove the containers; with `volumes` the data too, and the passwords and the history of it."""
+    """Remove the containers; with `volumes` also the data, its passwords and its history."""
     if plugin.version() is None:
         raise LakehouseError("Docker has no compose, version 2", "make compose-up, which installs it")
-    everything = ["--profile", "*"]
-    argv = compose(settings, *everything, "down", "--remove-orphans", *(["--volumes"] if volumes else []))
+    all_profiles = ["--profile", "*"]
+    argv = compose(settings, *all_profiles, "down", "--remove-orphans", *(["--volumes"] if volumes else []))
     run.logged(argv, _log(settings), settings.values)
     if volumes:
         forget(settings)

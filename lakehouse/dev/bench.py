@@ -134,14 +134,14 @@ def measure_compose(settings: Settings) -> int:
                 passed = verbs.smoke(timer, stack.inventory, environment=stack.values)
     finally:
         verbs.compose_down(full, volumes=True)
-    took = phases.read(verbs.PHASES)
-    starts = (phase.seconds for phase in took if phase.name == "compose")
+    recorded_phases = phases.read(verbs.PHASES)
+    starts = (phase.seconds for phase in recorded_phases if phase.name == "compose")
     write(
         run.BUILD / "bench" / "compose.json",
         "compose",
         seconds={
             **dict(zip(STARTS, starts, strict=True)),
-            **{phase.name: phase.seconds for phase in took if phase.name in {"images", "smoke"}},
+            **{phase.name: phase.seconds for phase in recorded_phases if phase.name in {"images", "smoke"}},
         },
     )
     return int(not passed)

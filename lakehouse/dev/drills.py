@@ -71,11 +71,11 @@ class Drill:
 
 @dataclass(frozen=True)
 class Row:
-    """What a test did last: as the page has it, in the order of its columns."""
+    """The last result of a test, in the order of the page's columns."""
 
     drill: str
     result: str
-    took: str
+    duration: str
     day: str
     commit: str
     measured: str
@@ -224,9 +224,9 @@ def _sections(page: Path) -> dict[str, str]:
 
 def _row(drill: Drill, when: Run, case: Case) -> Row:
     name, bracket, parameter = case.name.rstrip("]").partition("[")
-    called = name.removeprefix("test_").replace("_", " ") + (f" ({parameter})" if bracket else "")
+    label = name.removeprefix("test_").replace("_", " ") + (f" ({parameter})" if bracket else "")
     cells = (
-        called, case.status, f"{case.seconds:.0f} s", when.day, when.commit, case.refusal or "-",
+        label, case.status, f"{case.seconds:.0f} s", when.day, when.commit, case.refusal or "-",
         drill.tests.get(name, "-"),
     )  # fmt: skip
     return Row(*(cell.replace("|", "/") for cell in cells))

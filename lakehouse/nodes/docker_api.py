@@ -48,13 +48,13 @@ def containers(client: docker.DockerClient, cluster: str) -> list[DockerContaine
 
 
 def facts(client: docker.DockerClient, spec: LocalCluster) -> Facts:
-    """Look at everything that decides what is to be done."""
+    """Return the networks and containers from which the plan is made."""
     networks = client.networks.list()
-    ours = [network for network in networks if _owner(network.attrs) == spec.cluster]
-    foreign = [_network(network.attrs) for network in networks if network not in ours]
-    bridges = {f"br-{str(network.id)[:12]}" for network in ours}
+    own_networks = [network for network in networks if _owner(network.attrs) == spec.cluster]
+    foreign = [_network(network.attrs) for network in networks if network not in own_networks]
+    bridges = {f"br-{str(network.id)[:12]}" for network in own_networks}
     return Facts(
-        network=_network(ours[0].attrs) if ours else None,
+        network=_network(own_networks[0].attrs) if own_networks else None,
         containers=tuple(_container(item.attrs) for item in containers(client, spec.cluster)),
         foreign=(*foreign, *routes.present(bridges)),
     )

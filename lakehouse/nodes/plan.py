@@ -93,11 +93,11 @@ def _refuse_leavers(spec: LocalCluster, facts: Facts, remake: str) -> None:
 
 
 def _network_steps(spec: LocalCluster, facts: Facts, remake: str) -> tuple[Verb, ...]:
-    ours = facts.network
-    if ours and ours.subnets == (spec.subnet,):
+    own_network = facts.network
+    if own_network and own_network.subnets == (spec.subnet,):
         return ()
-    if ours and facts.containers:
-        subnets = ", ".join(map(str, ours.subnets))
+    if own_network and facts.containers:
+        subnets = ", ".join(map(str, own_network.subnets))
         raise LakehouseError(
             f"the nodes of {spec.cluster} were made in {subnets}, not in {spec.subnet}", remake
         )
@@ -107,7 +107,7 @@ def _network_steps(spec: LocalCluster, facts: Facts, remake: str) -> tuple[Verb,
             raise LakehouseError(
                 f"local_nodes_subnet {spec.subnet} is taken: {network.name} has {overlapping}"
             )
-    return (Verb.REMOVE, Verb.CREATE) if ours else (Verb.CREATE,)
+    return (Verb.REMOVE, Verb.CREATE) if own_network else (Verb.CREATE,)
 
 
 def _node_steps(node: Node, container: Container | None, remake: str) -> tuple[Verb, ...]:

@@ -10,8 +10,8 @@ def seconds(value: float) -> str:
     """Write a duration: '0.4 s', '12.3 s', '2 min 05 s'."""
     if round(value, 1) < _MINUTE:
         return f"{value:.1f} s"
-    minutes, rest = divmod(round(value), 60)
-    return f"{minutes} min {rest:02d} s"
+    minutes, remainder = divmod(round(value), 60)
+    return f"{minutes} min {remainder:02d} s"
 
 
 def size(value: int) -> str:

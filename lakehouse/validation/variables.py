@@ -48,32 +48,32 @@ def options(specs: Iterable[Mapping[str, Any]]) -> dict[str, Option]:
     }
 
 
-def suggestion(name: str, known: Iterable[str], otherwise: str) -> str:
-    """Return ``did you mean x?`` for a name that looks like a known one, else the given advice."""
-    close = nearest(name, known)
+def suggestion(name: str, names: Iterable[str], otherwise: str) -> str:
+    """Return ``did you mean x?`` for a name that is similar to one of the names, else the given advice."""
+    close = nearest(name, names)
     return f"did you mean {close}?" if close else otherwise
 
 
-def unknown(host: Host, known: Mapping[str, Option]) -> list[Finding]:
-    """Find variables that no role reads: they would be ignored in silence."""
+def unknown(host: Host, options: Mapping[str, Option]) -> list[Finding]:
+    """Find variables that no role reads: they would be silently ignored."""
     return [
-        _unknown(host.name, name, name, known)
-        for name in sorted(host.variables.keys() - known.keys())
+        _unknown(host.name, name, name, options)
+        for name in sorted(host.variables.keys() - options.keys())
         if not name.startswith(FREE_PREFIXES)
     ]
 
 
-def missing(host: Host, known: Mapping[str, Option]) -> list[Finding]:
+def missing(host: Host, options: Mapping[str, Option]) -> list[Finding]:
     """Find required variables that the inventory does not set."""
     return [
         _missing(host.name, name, option)
-        for name, option in known.items()
+        for name, option in options.items()
         if option.get("required") and name not in host.variables
     ]
 
 
-def undefined(host: Host, known: Mapping[str, Option]) -> list[Finding]:
-    """Find variables whose template needs what neither the inventory nor a role's defaults can give."""
+def undefined(host: Host, options: Mapping[str, Option]) -> list[Finding]:
+    """Find variables whose template needs a variable that neither the inventory nor a role's defaults set."""
     return [
         Finding(
             "vars.undefined",
@@ -81,20 +81,20 @@ def undefined(host: Host, known: Mapping[str, Option]) -> list[Finding]:
             f"{name} needs {value.lacking}, which is not set",
             f"set {value.lacking} in group_vars/all/vault.yml (ansible-vault create)"
             if value.lacking.startswith("vault_")
-            else suggestion(value.lacking, [*known, *host.variables], "set it in the inventory"),
+            else suggestion(value.lacking, [*options, *host.variables], "set it in the inventory"),
         )
         for name, value in host.variables.items()
         if isinstance(value, Undefined)
-        and value.lacking not in known
+        and value.lacking not in options
         and not value.lacking.startswith("ansible_")
     ]
 
 
-def sizes(host: Host, known: Mapping[str, Option]) -> list[Finding]:
+def sizes(host: Host, options: Mapping[str, Option]) -> list[Finding]:
     """Find numbers below what any role can work with: negative ones, and sizes of zero."""
     findings = []
     for name, value in host.variables.items():
-        if name in _CHECKED_ELSEWHERE or known.get(name, {}).get("type") not in {"int", "float"}:
+        if name in _CHECKED_ELSEWHERE or options.get(name, {}).get("type") not in {"int", "float"}:
             continue
         least = 1 if _SIZE.search(name) else 0
         if isinstance(value, int | float) and value < least:
@@ -104,26 +104,25 @@ def sizes(host: Host, known: Mapping[str, Option]) -> list[Finding]:
     return findings
 
 
-def check_types(host: Host, known: Mapping[str, Option]) -> tuple[Host, list[Finding]]:
-    """Put each variable, down to the members of dicts and lists, through Ansible's own validation.
+def check_types(host: Host, options: Mapping[str, Option]) -> tuple[Host, list[Finding]]:
+    """Validate each variable, down to the members of dicts and lists, by Ansible's own validation.
 
-    Returns the host with the right values alone, as their types say (``"3"`` as 3), and a finding for each
-    wrong one. Of a dict a wrong member alone is missing; a list keeps the places of its elements, with None
-    for one that is wrong.
+    Returns the host with the valid values, converted to their types (``"3"`` to 3), and a finding for each
+    invalid one. Dicts lack their invalid members; lists have None in their place.
     """
     typed = {}
     findings = []
     for name, value in host.variables.items():
-        if name not in known or isinstance(value, Undefined):
+        if name not in options or isinstance(value, Undefined):
             continue
         faults: list[Finding] = []
-        right = _checked(host.name, name, known[name], value, faults)
+        checked_value = _checked(host.name, name, options[name], value, faults)
         findings += faults
         if not faults:
-            validator = ArgumentSpecValidator({name: dict(known[name])})
-            right = validator.validate({name: value}).validated_parameters[name]
-        if right is not _WRONG:
-            typed[name] = right
+            validator = ArgumentSpecValidator({name: dict(options[name])})
+            checked_value = validator.validate({name: value}).validated_parameters[name]
+        if checked_value is not _WRONG:
+            typed[name] = checked_value
     return replace(host, variables=typed), findings
 
 
@@ -167,8 +166,8 @@ def _members(
     return _WRONG if lacks and "[" in path else members
 
 
-def _unknown(host: str, path: str, name: str, known: Iterable[str]) -> Finding:
-    advice = suggestion(name, known, "remove it; the roles' README.md list the names")
+def _unknown(host: str, path: str, name: str, names: Iterable[str]) -> Finding:
+    advice = suggestion(name, names, "remove it; the roles' README.md list the names")
     return Finding("vars.unknown", host, f"no role knows the variable {path}", advice)
 
 

@@ -19,13 +19,15 @@ def rows(
 ) -> list[Spelt]:
     """Spell rows by the types of their columns, ordered by the first one."""
     kinds = tuple(kinds)
-    spelt = [[spell(value, kind) for value, kind in zip(row, kinds, strict=True)] for row in unordered_rows]
-    return sorted(spelt, key=lambda row: str(row[0]))
+    spelt_rows = [
+        [spell(value, kind) for value, kind in zip(row, kinds, strict=True)] for row in unordered_rows
+    ]
+    return sorted(spelt_rows, key=lambda row: str(row[0]))
 
 
-def checksum(spelt: list[Spelt]) -> str:
-    """Return what two equal lists of spelt rows share."""
-    return hashlib.sha256(json.dumps(spelt, ensure_ascii=False).encode()).hexdigest()
+def checksum(spelt_rows: list[Spelt]) -> str:
+    """Return a checksum of spelt rows."""
+    return hashlib.sha256(json.dumps(spelt_rows, ensure_ascii=False).encode()).hexdigest()
 
 
 def spell(value: Any, kind: DataType) -> Any:  # noqa: C901, PLR0911 (one line a type)

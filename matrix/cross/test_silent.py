@@ -65,8 +65,8 @@ def decimals(_engines: Engines, delta: Tables) -> Callable[[bool], Table]:
     """Give a Delta table with one long decimal, written by delta-rs alone or as the kit does."""
 
     @cache
-    def write(ours: bool) -> Table:
-        properties = writer_properties(DECIMALS.schema) if ours else WriterProperties()
+    def write(by_kit: bool) -> Table:
+        properties = writer_properties(DECIMALS.schema) if by_kit else WriterProperties()
         table = delta.new("", f"SELECT CAST(0 AS {_KIND}) AS x LIMIT 0")
         write_deltalake(
             _engines.clients.delta(table.short), DECIMALS, mode="append", writer_properties=properties
@@ -211,9 +211,9 @@ def test_deleted_rows_come_back(engines: Engines, carrying: Callable[[Danger], T
 def test_delta_rs_reads_a_renamed_column_as_null(
     engines: Engines, carrying: Callable[[Danger], Table]
 ) -> None:
-    ours = engines.clients.delta(carrying(MAPPING).short)
-    plain = DeltaTable(ours.table_uri, storage_options=dict(engines.clients.settings.hdfs))
-    assert plain.to_pyarrow_table().column("price").to_pylist() == [None, None]
+    kit_table = engines.clients.delta(carrying(MAPPING).short)
+    plain_table = DeltaTable(kit_table.table_uri, storage_options=dict(engines.clients.settings.hdfs))
+    assert plain_table.to_pyarrow_table().column("price").to_pylist() == [None, None]
 
 
 @pytest.mark.operation("risky features: column mapping in the kit's client", engine=DELTA_RS)

@@ -259,11 +259,11 @@ def _listing(names: Iterable[str], engine: str = "") -> str:
 
 def _rows(engine: str, table: Table, rows: Iterable[Values]) -> str:
     kinds = [column.kind for column in table.columns]
-    spelt = (
+    literals = (
         ", ".join(literal(engine, value, kind, table.format) for value, kind in zip(row, kinds, strict=True))
         for row in rows
     )
-    return ", ".join(f"({row})" for row in spelt)
+    return ", ".join(f"({row})" for row in literals)
 
 
 def _merge(step: Step, table: Table, name: str) -> list[str]:
@@ -302,9 +302,9 @@ _SQL: Mapping[str, Callable[[Step, Table, str], list[str]]] = {
 
 
 def _pyiceberg_create(step: Step, table: Table, catalog: Any, name: str, _: str) -> None:
-    ours = catalog.create_table(name, schema=arrow(table, ()).schema)
+    iceberg_table = catalog.create_table(name, schema=arrow(table, ()).schema)
     if step.partition:
-        ours.update_spec().add_identity(step.partition).commit()
+        iceberg_table.update_spec().add_identity(step.partition).commit()
 
 
 def _pyiceberg_append(step: Step, table: Table, catalog: Any, name: str, _: str) -> None:

@@ -161,9 +161,9 @@ def _has_new_column(step: Step, table: Table, _: Model) -> bool:
 
 
 def _has_column_to_drop(step: Step, table: Table, _: Model) -> bool:
-    # A column by whose values files were written once is left alone: Trino refuses to drop it.
-    ours = step.column in table.names[1:] and step.column not in table.partitions
-    return ours and len(set(table.names[1:]) - set(table.partitions)) > 1
+    # A column that has ever partitioned the table is kept: Trino refuses to drop it.
+    can_drop = step.column in table.names[1:] and step.column not in table.partitions
+    return can_drop and len(set(table.names[1:]) - set(table.partitions)) > 1
 
 
 def _has_column_to_rename(step: Step, table: Table, _: Model) -> bool:

@@ -141,13 +141,13 @@ class ClusterWorld:
         if self.in_place:
             self.engines.sql(TRINO, f"CALL iceberg.system.migrate('{place.database}', '{place.name}')")
             return
-        ours = with_(place, format=ICEBERG)
-        target = with_(ours, name=f"{place.name}_new")
+        iceberg_place = with_(place, format=ICEBERG)
+        target = with_(iceberg_place, name=f"{place.name}_new")
         self._known.add(target)
         for statement in (
             statements.copy(table, str(place), str(target)),
             f"DROP TABLE {place}",
-            f"ALTER TABLE {target} RENAME TO {ours.short}",
+            f"ALTER TABLE {target} RENAME TO {iceberg_place.short}",
         ):
             self.engines.sql(SPARK, statement)
 

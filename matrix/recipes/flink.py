@@ -31,13 +31,13 @@ _COMMON: dict[str, Recipe] = {
 
 
 def _procedures(catalog: str, version: str) -> dict[str, Recipe]:
-    """Return what a catalog's procedures would do; `version` is one of the past."""
-    called = f"CALL {catalog}.`system`."
+    """Return the recipes of a catalog's procedures; `version` is an earlier snapshot."""
+    prefix = f"CALL {catalog}.`system`."
     return {
-        "rollback": recipe(f"{called}rollback_to_snapshot('{{short}}', {version})"),
-        "compact": recipe(f"{called}rewrite_data_files('{{short}}')"),
-        "expire": recipe(f"{called}expire_snapshots('{{short}}')"),
-        "remove orphans": recipe(f"{called}remove_orphan_files('{{short}}')"),
+        "rollback": recipe(f"{prefix}rollback_to_snapshot('{{short}}', {version})"),
+        "compact": recipe(f"{prefix}rewrite_data_files('{{short}}')"),
+        "expire": recipe(f"{prefix}expire_snapshots('{{short}}')"),
+        "remove orphans": recipe(f"{prefix}remove_orphan_files('{{short}}')"),
     }
 
 

@@ -359,7 +359,9 @@ def test_all_that_hdfs_has_lost_is_known_however_much(
     url, listed = namenode
     listed += [f"/lakehouse/d/{number}" for number in range(count)]
     listed += ["/elsewhere/d/0"] if count else []
-    assert reconcile._corrupt_files(replace(settings, namenode=url)) == {f"d/{number}" for number in range(count)}
+    assert reconcile._corrupt_files(replace(settings, namenode=url)) == {
+        f"d/{number}" for number in range(count)
+    }
 
 
 def test_a_namenode_that_does_not_list_what_is_lost_has_not_lost_nothing(

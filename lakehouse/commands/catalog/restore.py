@@ -12,7 +12,7 @@ from ops.change import run
 @click.argument("commit")
 @click.argument("name", required=False)
 @click.option("--drop", is_flag=True, help="drop objects that the commit does not have; files stay")
-@click.option("--as", "other", metavar="NAME", help="restore a database as another one, on the same files")
+@click.option("--as", "new_name", metavar="NAME", help="restore a database as another one, on the same files")
 @click.option(
     "--rewrite",
     "rules",
@@ -27,7 +27,7 @@ def command(
     commit: str,
     name: str | None,
     drop: bool,
-    other: str | None,
+    new_name: str | None,
     rules: tuple[str, ...],
     target: str,
     env_file: Path | None,
@@ -39,13 +39,13 @@ def command(
     COMMIT is an id, tag, branch or HEAD~2; NAME is db, db.table, db.table/partition or db.f() (default: all).
     Files stay as they are.
     """
-    chosen = CatalogOptions(options.inventory, target, env_file)
-    instead = f".venv/bin/lakehouse catalog serve {commit} {targets.option(chosen)}"
-    targets.only_machines(chosen, restoring.VERB, instead)
-    # The command that resumes it may run in another folder.
-    place = str(store.resolve()) if store else ""
+    catalog_options = CatalogOptions(options.inventory, target, env_file)
+    alternative = f".venv/bin/lakehouse catalog serve {commit} {targets.option(catalog_options)}"
+    targets.only_machines(catalog_options, restoring.VERB, alternative)
+    # `resume` may run in another folder.
+    store_path = str(store.resolve()) if store else ""
     arguments = {
-        "commit": commit, "name": name or "", "drop": drop, "store": place, "other": other or "",
+        "commit": commit, "name": name or "", "drop": drop, "store": store_path, "other": new_name or "",
         "rules": list(rules),
     }  # fmt: skip
     return run.carry_out(options, restoring.VERB, restoring.prepare, arguments)

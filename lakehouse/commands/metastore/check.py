@@ -108,46 +108,53 @@ def _of_warehouse(cluster: Cluster, warehouse: str) -> Iterator[Question]:
         yield Http(_WAREHOUSE, f"{namenode.uri}/webhdfs/v1{quote(place.path)}?{query}", headers={})
 
 
-def findings(seen: Seen) -> Iterator[Finding]:
-    """Give every fault, the cause before what follows from it: nothing answers without PostgreSQL."""
-    logs = f".venv/bin/lakehouse logs {{}} -i {seen.inventory}"
-    if not seen.schema.known:
-        # Where an address has answered from it, only the way to its host is at fault.
-        outcome = Outcome.DEGRADED if seen.well else Outcome.DOWN
-        fact = f"PostgreSQL does not answer: {seen.schema.why}"
-        yield Finding("metastore.database", outcome, seen.database, fact, logs.format("postgresql"))
-    elif seen.schema.value != seen.expected:
-        fact = f"the schema has version {seen.schema.value or 'none'} (expected {seen.expected})"
-        yield Finding("metastore.schema", Outcome.DEGRADED, seen.database, fact, logs.format("metastore"))
-    for health in seen.healths:
+def findings(observation: Seen) -> Iterator[Finding]:
+    """Give every fault, causes before effects: without PostgreSQL no address answers."""
+    logs = f".venv/bin/lakehouse logs {{}} -i {observation.inventory}"
+    if not observation.schema.known:
+        # If an address has answered from it, only the connection to its host is at fault.
+        outcome = Outcome.DEGRADED if observation.well else Outcome.DOWN
+        fact = f"PostgreSQL does not answer: {observation.schema.why}"
+        yield Finding("metastore.database", outcome, observation.database, fact, logs.format("postgresql"))
+    elif observation.schema.value != observation.expected:
+        fact = (
+            f"the schema has version {observation.schema.value or 'none'} (expected {observation.expected})"
+        )
+        yield Finding(
+            "metastore.schema", Outcome.DEGRADED, observation.database, fact, logs.format("metastore")
+        )
+    for health in observation.healths:
         if failed := health.failed:
-            outcome = Outcome.DEGRADED if seen.well else Outcome.DOWN
+            outcome = Outcome.DEGRADED if observation.well else Outcome.DOWN
             fact = f"{_WHAT[failed]}: {health.why}"
             yield Finding(
                 f"metastore.{failed}", outcome, str(health.endpoint), fact, logs.format("metastore")
             )
-    if seen.warehouse and not seen.writable.known:
-        fact = f"nothing can be made there by the metastore: {seen.writable.why}"
-        yield Finding("metastore.warehouse", Outcome.DEGRADED, seen.warehouse, fact, logs.format("namenode"))
+    if observation.warehouse and not observation.writable.known:
+        fact = f"nothing can be made there by the metastore: {observation.writable.why}"
+        yield Finding(
+            "metastore.warehouse", Outcome.DEGRADED, observation.warehouse, fact, logs.format("namenode")
+        )
 
 
-def result(seen: Seen, seconds: float) -> Result:
-    """Return how the verb ends."""
+def result(observation: Seen, seconds: float) -> Result:
+    """Return the result of the verb."""
+    addresses = counted(len(observation.healths), "address answers", "addresses answer")
     return Result(
         verb=_VERB,
-        target=seen.cluster,
-        findings=tuple(findings(seen)),
+        target=observation.cluster,
+        findings=tuple(findings(observation)),
         facts=(
-            f"{seen.well} of {counted(len(seen.healths), 'address answers', 'addresses answer')}",
-            f"schema {seen.schema.value or 'unknown'}",
+            f"{observation.well} of {addresses}",
+            f"schema {observation.schema.value or 'unknown'}",
             f"{seconds:.1f} s",
         ),
         hosts={},
-        healthy_next=next_command("status", seen.inventory),
+        healthy_next=next_command("status", observation.inventory),
         details={
-            "endpoints": [_json(health) for health in seen.healths],
-            "schema": seen.schema.value,
-            "warehouse": {"location": seen.warehouse or None, "writable": seen.writable.known},
+            "endpoints": [_json(health) for health in observation.healths],
+            "schema": observation.schema.value,
+            "warehouse": {"location": observation.warehouse or None, "writable": observation.writable.known},
             "seconds": round(seconds, 1),
         },
     )

@@ -70,39 +70,40 @@ def opening(user: str) -> str:
 
 
 def closing(user: str, owner: str) -> str:
-    """Return the query for the statements that leave the metastore's role nothing but rows.
+    """Return the query for the statements that limit the metastore's role to the rows of its tables.
 
     It returns none before the schema is complete. Tables, sequences and schemas become the owner's. Functions
-    and views keep theirs: a metastore makes none, and a planted one must not run with the owner's rights.
+    and views keep their owner: a metastore creates none, and a planted one must not run as the owner.
     """
     role, new = literal(user), literal(owner)
-    mine, its = (f"(select oid from pg_roles where rolname = {name})" for name in (role, new))
+    role_oid, owner_oid = (f"(select oid from pg_roles where rolname = {name})" for name in (role, new))
     table, sequence = "c.relkind in ('r', 'p')", "c.relkind = 'S'"
     lacks_rows, lacks_numbers = _lacks("has_table_privilege", role, _ROWS), _lacks(
         "has_sequence_privilege", role, _NUMBERS
     )  # fmt: skip
-    handed = "alter {0} %1$s owner to %2$I; revoke all on {0} %1$s from %3$I; grant {1} on {0} %1$s to %3$I"
-    # That of a column follows its table, by itself.
+    handover = "alter {0} %1$s owner to %2$I; revoke all on {0} %1$s from %3$I; grant {1} on {0} %1$s to %3$I"
+    # The owner of a column's sequence follows that of its table automatically.
     of_column = """exists (select from pg_depend d where d.classid = 'pg_class'::regclass and d.objid = c.oid
       and d.refclassid = 'pg_class'::regclass and d.deptype in ('a', 'i'))"""
     return f"""select statement from (
   select 1 as step, format('alter schema %I owner to %I', nspname, {new}) as statement
-    from pg_namespace where nspowner = {mine}
+    from pg_namespace where nspowner = {role_oid}
   union all
-  select 2, format('{handed.format("table", _ROWS)}', c.oid::regclass, {new}, {role})
-    from pg_class c where c.relowner = {mine} and {table} and c.relpersistence <> 't'
+  select 2, format('{handover.format("table", _ROWS)}', c.oid::regclass, {new}, {role})
+    from pg_class c where c.relowner = {role_oid} and {table} and c.relpersistence <> 't'
   union all
-  select 2, format('{handed.format("sequence", _NUMBERS)}', c.oid::regclass, {new}, {role})
-    from pg_class c where c.relowner = {mine} and {sequence} and c.relpersistence <> 't' and not {of_column}
+  select 2, format('{handover.format("sequence", _NUMBERS)}', c.oid::regclass, {new}, {role})
+    from pg_class c
+    where c.relowner = {role_oid} and {sequence} and c.relpersistence <> 't' and not {of_column}
   union all
   select 3, format('grant {_ROWS} on %s to %I', c.oid::regclass, {role})
     from pg_class c join pg_namespace n on n.oid = c.relnamespace
-    where n.nspname = 'public' and c.relowner = {its} and {table} and {lacks_rows}
+    where n.nspname = 'public' and c.relowner = {owner_oid} and {table} and {lacks_rows}
   union all
   select 3, format('grant {_NUMBERS} on sequence %s to %I', c.oid::regclass, {role})
     from pg_class c join pg_namespace n on n.oid = c.relnamespace
-    where {sequence} and (c.relowner = {mine} and c.relpersistence <> 't' and {of_column}
-      or n.nspname = 'public' and c.relowner = {its} and {lacks_numbers})
+    where {sequence} and (c.relowner = {role_oid} and c.relpersistence <> 't' and {of_column}
+      or n.nspname = 'public' and c.relowner = {owner_oid} and {lacks_numbers})
   union all
   select 4, format('revoke create on database %I from public, %I', current_database(), {role})
     where has_database_privilege({role}, current_database(), 'create')

@@ -38,12 +38,12 @@ class Entry(NamedTuple):
 def parse_hosts(text: str, *, managed: bool) -> list[Entry]:
     """Read a hosts file; with ``managed``, only the lines that the node role will not rewrite."""
     entries = []
-    ours = False
+    in_block = False
     for number, line in enumerate(text.splitlines(), start=1):
         if line.strip() in (BLOCK_BEGIN, BLOCK_END):
-            ours = line.strip() == BLOCK_BEGIN
+            in_block = line.strip() == BLOCK_BEGIN
         words = line.split("#", 1)[0].split()
-        if words and not (managed and (ours or words[0] == INSTALLER_ADDRESS)):
+        if words and not (managed and (in_block or words[0] == INSTALLER_ADDRESS)):
             entries.append(Entry(number, words[0], words[1:]))
     return entries
 
