@@ -51,10 +51,10 @@ def command(
     row = selectors.service(service)
     start = instant(since) if since else None
     cluster = placement.read(inventories.load(inventory))
-    selected_hosts: Sequence[Host] = selectors.running(cluster, row)
+    chosen: Sequence[Host] = selectors.running(cluster, row)
     if host:
-        selected_hosts = (selectors.host(cluster, host, selected_hosts),)
-    names = [place.name for place in selected_hosts]
+        chosen = (selectors.host(cluster, host, chosen),)
+    names = [place.name for place in chosen]
     output.progress(f"{row.name}: {placement.unit(row)} on {', '.join(names)}")
     scripts = {place.name: script(place, row, start, lines, follow=follow) for place in chosen}
     collected, printed = output.CapturedLines(names), output.Lines(names)
@@ -64,24 +64,24 @@ def command(
     if not as_json:
         for line in ordered(texts):
             printed(line)
-    seconds, known_count = time.monotonic() - began, sum(answer.known for answer in answers.values())
-    result = Result(
+    seconds, answered = time.monotonic() - began, sum(answer.known for answer in ended.values())
+    ending = Result(
         verb=VERB,
         target=f"{row.name} of {cluster.variable('lakehouse_cluster')}",
-        findings=(*output.silent(VERB, inventory, answers), *short),
+        findings=(*output.silent(VERB, inventory, ended), *short),
         facts=(
-            f"{known_count - len(short)} of {counted(len(answers), 'host')} answered",
+            f"{answered - len(short)} of {counted(len(ended), 'host')} answered",
             counted(sum(map(len, texts.values())), "line"),
             f"{seconds:.1f} s",
         ),
         hosts={
             name: {"answered": answer.known, "why": answer.why, "lines": texts[name]}
-            for name, answer in answers.items()
+            for name, answer in ended.items()
         },
         healthy_next=next_command("doctor", inventory),
         details={"unit": placement.unit(row), "seconds": round(seconds, 1)},
     )
-    return output.end(result, as_json=as_json)
+    return output.end(ending, as_json=as_json)
 
 
 def cut(path: str, service: str, ended: Mapping[str, Answer[int]]) -> tuple[Finding, ...]:
@@ -134,14 +134,14 @@ def _dated(since: str) -> str:
     return since if since.startswith("@") else f"{since[1:-1]} seconds ago"
 
 
-def ordered(texts: Mapping[str, Iterable[str]]) -> list[Line]:
-    """Return the journals' lines of all hosts by time, followed by each host's files.
+def ordered(said: Mapping[str, Iterable[str]]) -> list[Line]:
+    """Return the journals' lines of all hosts by time, and below them each host's files.
 
-    A line without a time, such as those of a stack trace, stays below the line that it follows.
+    What has no time of its own, such as a stack trace, stays below the line that it follows.
     """
     journal: list[tuple[str, Line]] = []
     files: list[Line] = []
-    for host, lines in texts.items():
+    for host, lines in said.items():
         in_file, stamp = False, ""
         for text in lines:
             in_file = in_file or _FILE.fullmatch(text) is not None

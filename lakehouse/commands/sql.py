@@ -164,10 +164,10 @@ def _result(engine: str, query: Query, answer: Outcome, seconds: float) -> Resul
     )
 
 
-def _grave(result: Outcome) -> outcome.Outcome:
-    if result.silent:
+def _grave(found: Outcome) -> outcome.Outcome:
+    if found.silent:
         return outcome.Outcome.DOWN
-    return outcome.Outcome.LIMIT if result.late else outcome.Outcome.DEGRADED
+    return outcome.Outcome.LIMIT if found.late else outcome.Outcome.DEGRADED
 
 
 _CODES = {outcome.Outcome.DOWN: "silent", outcome.Outcome.LIMIT: "limit", outcome.Outcome.DEGRADED: "refused"}

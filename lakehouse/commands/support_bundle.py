@@ -85,16 +85,16 @@ def command(mebibytes: float, limit: float, as_json: bool, inventory: str) -> in
     ending = _result(inventory, path, snapshot, answers)
     seconds = time.monotonic() - began
     facts = (
-        *result.facts,
+        *ending.facts,
         f"{counted(masker.count, 'value masked', 'values masked')}",
         f"{len(bundle.cut)} cut",
         f"{seconds:.1f} s",
     )
     details = {"masked": masker.count, "cut": bundle.cut, "seconds": round(seconds, 1)}
-    result = replace(result, facts=facts, details={**result.details, **details})
-    lines = [json.dumps(result.json())] if as_json else [*map(str, result.worst), result.last_line]
+    ending = replace(ending, facts=facts, details={**ending.details, **details})
+    lines = [json.dumps(ending.json())] if as_json else [*map(str, ending.worst), ending.last_line]
     sys.stdout.write("".join(f"{line}\n" for line in lines))
-    return int(result.outcome)
+    return int(ending.outcome)
 
 
 def _fill(
@@ -125,11 +125,11 @@ def _fill(
 
 
 def _secrets(host: Host) -> set[str]:
-    """Return the values in a host's files of secrets; none if the host does not respond."""
-    values: set[str] = set()
+    """Return what stands in a host's files of secrets; nothing where it does not answer."""
+    found: set[str] = set()
     for name, text, _ in _members(host, items.secrets(host), _SECRETS_SECONDS, []):
-        values |= mask.values(name, text)
-    return values
+        found |= mask.values(name, text)
+    return found
 
 
 def _cluster(snapshot: Snapshot, began: float) -> Iterator[tuple[str, str]]:
@@ -154,15 +154,15 @@ def _cluster(snapshot: Snapshot, began: float) -> Iterator[tuple[str, str]]:
 
 
 def inventory_files(path: Path) -> Iterator[tuple[str, str]]:
-    """Give the files that Ansible reads of an inventory, by their names below its folder."""
+    """Give what Ansible reads of an inventory, a file or a folder, each file by its name below it."""
     folder = path if path.is_dir() else path.parent
     tops = sorted(path.iterdir()) if path.is_dir() else [path]
-    files = [file for file in tops if file.suffix in _INVENTORY or file == path]
-    files += [file for name in _VARIABLES for file in sorted((folder / name).rglob("*"))]
+    files = [one for one in tops if one.suffix in _INVENTORY or one == path]
+    files += [one for name in _VARIABLES for one in sorted((folder / name).rglob("*"))]
     for file in files:
         if file.is_file():
             name = f"inventory/{file.relative_to(folder)}"
-            # Files without a suffix are YAML, too.
+            # Without an ending it is YAML, too.
             name = name if file.suffix else f"{name}.yml"
             yield name, collector.tail(file, items.BYTES)[0].decode(errors="replace")
 
@@ -176,14 +176,14 @@ def _host(bundle: Archive, masker: Masker, snapshot: Snapshot, host: Host, limit
         if name == collector.INDEX:
             sizes = _sizes(text)
         else:
-            sizes_sent[name] = sent
+            kept[name] = sent
             bundle.add(f"{host.name}/{name}", masker.text(name, text))
-    [ending] = endings
-    if ending.known and sizes is None:
-        return unknown(f"it sent a part only (exit code {ending.value})")
-    for name, size_on_host in (sizes or {}).items():
-        bundle.note(f"{host.name}/{name}", size_on_host, sizes_sent.get(name, 0))
-    return ending
+    [end] = ends
+    if end.known and sizes is None:
+        return unknown(f"it sent a part only (exit code {end.value})")
+    for name, size_there in (sizes or {}).items():
+        bundle.note(f"{host.name}/{name}", size_there, kept.get(name, 0))
+    return end
 
 
 def _sizes(text: str) -> dict[str, int] | None:
@@ -246,9 +246,9 @@ def _result(inventory: str, path: Path, snapshot: Snapshot, answers: Mapping[str
             for host, answer in answers.items()
             if not answer.known
         ),
-        facts=(f"{len(complete_hosts)} of {counted(len(answers), 'host')}", size(path.stat().st_size)),
+        facts=(f"{len(there)} of {counted(len(answers), 'host')}", size(path.stat().st_size)),
         hosts={name: {"answered": answer.known, "why": answer.why} for name, answer in answers.items()},
-        healthy_next=f"tar tzf {archive_path}",
-        details={"archive": str(archive_path)},
-        summary=str(archive_path),
+        healthy_next=f"tar tzf {shown}",
+        details={"archive": str(shown)},
+        summary=str(shown),
     )

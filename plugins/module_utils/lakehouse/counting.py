@@ -13,7 +13,7 @@ def counted(number: int, singular: str, plural: str = "") -> str:
 
     A verb belongs to both forms: counted(1, "block lacks a replica", "blocks lack a replica").
     """
-    return f"{number} {one if number == 1 else several or f'{one}s'}"
+    return f"{number} {singular if number == 1 else plural or f'{singular}s'}"
 
 
 def first_and_rest(items: Sequence[object]) -> str:
