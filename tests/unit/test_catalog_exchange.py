@@ -139,7 +139,7 @@ def test_two_who_go_on_with_a_branch_lose_nothing(cluster: Cluster, copy: Callab
         meet(ann, cluster)
         own = commit(bob, "of bob", "dev")
         [said] = meet(bob, cluster)
-        assert said.endswith(f"what was here is heads/dev-{own.short}")
+        assert said.endswith(f"the local commit is now heads/dev-{own.short}")
         assert subjects(bob, "dev") == ["of ann", "one"]
         assert subjects(node, f"dev-{own.short}") == ["of bob", "one"]
         meet(ann, cluster)
