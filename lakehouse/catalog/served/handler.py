@@ -1,4 +1,4 @@
-"""All methods of the interface in one object for the bindings' processor; others than reads are refused.
+"""All methods of the interface for the bindings' processor; a method without a handler is refused.
 
 The methods come from the bindings' interface, so a new one is refused until it gets a handler.
 """
