@@ -99,15 +99,15 @@ bench: tools ## Remove the local nodes, measure new ones beside a floor, and rem
 
 .PHONY: bench-tpch
 bench-tpch: tools-dev ## Compare the cluster with stock Spark and Trino on TPC-H, into build/bench/tpch.json
-	@python -m matrix.tpch.bench $(if $(ROUNDS),--rounds $(ROUNDS))
+	@python -m suites.matrix.tpch.bench $(if $(ROUNDS),--rounds $(ROUNDS))
 
 .PHONY: bench-scale
 bench-scale: tools-dev ## Measure 3, 6 and 12 local nodes of their own, into build/bench/scale.json; NODES="3 6" asks for others
 	@python -m lakehouse.dev.scale $(or $(NODES),3 6 12)
 
 .PHONY: lint
-lint: tools-dev ## Style, types, the rules of Ansible and shell, addresses by hand, pronouns, vague names, and subjects of commits
-	@ruff check && ruff format --check && mypy && yamllint --strict . && ansible-lint && shellcheck scripts/* .ci/run && python -m lakehouse.dev.subjects && python -m lakehouse.dev.addresses && python -m lakehouse.dev.pronouns && python -m lakehouse.dev.names
+lint: tools-dev ## Style, types, layers of packages, the rules of Ansible and shell, addresses by hand, pronouns, vague names, and subjects of commits
+	@ruff check && ruff format --check && mypy && lint-imports && yamllint --strict . && ansible-lint && shellcheck scripts/* .ci/run && python -m lakehouse.dev.subjects && python -m lakehouse.dev.addresses && python -m lakehouse.dev.pronouns && python -m lakehouse.dev.names
 
 .PHONY: unit
 unit: tools-dev ## Fast tests: no host, no network
@@ -119,7 +119,7 @@ golden: tools-dev ## Write the expected renderings again
 
 .PHONY: docs
 docs: tools-dev ## Write the generated pages again
-	@python -m lakehouse.dev.roledocs && python -m lakehouse.dev.numbers && python -m matrix.markdown && python -m ops.doctor.failures
+	@python -m lakehouse.dev.roledocs && python -m lakehouse.dev.numbers && python -m suites.matrix.markdown && python -m lakehouse.doctor.failures
 
 .PHONY: readme
 readme: tools-dev ## Write the last run's output into the README, its seconds into docs/numbers.yml

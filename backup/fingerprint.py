@@ -1,8 +1,9 @@
 """Rows and checksum of each table, as Spark reads it: a Spark program of its own, for `spark-submit`.
 
 The checksum is the sum over all rows of the CRC-32 of their values as text, so the order of rows does not
-matter, and Trino computes the same number (ops/backup/engines.py). Values that engines print differently are
-normalized: a real number to thousandths, a time to whole seconds; lists and structures are excluded.
+matter, and Trino computes the same number (lakehouse/backup/engines.py). Values that engines print
+differently are normalized: a real number to thousandths, a time to whole seconds; lists and structures are
+excluded.
 """
 
 from __future__ import annotations

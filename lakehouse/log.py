@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 # The packages of the kit. Those of libraries would log URLs and documents.
-_PACKAGES = "lakehouse", "ops"
+_PACKAGES = ("lakehouse",)
 # What is on stderr in any case.
 PRINTED = "lakehouse.printed"
 _FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"

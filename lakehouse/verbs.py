@@ -8,31 +8,34 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from lakehouse import artifacts, inventory, nodes, profile, run, services, specs
+from lakehouse import artifacts, run
 from lakehouse.artifacts import manifest, releases
-from lakehouse.compose import addresses, dotenv, images, names, owner, stack
-from lakehouse.compose.dotenv import Settings
-from lakehouse.dev import drills
 from lakehouse.errors import LakehouseError
-from lakehouse.nodes import docker_api
+from lakehouse.local import nodes
+from lakehouse.local.compose import addresses, dotenv, images, names, owner, stack
+from lakehouse.local.compose.dotenv import Settings
+from lakehouse.local.nodes import docker_api
+from lakehouse.model import inventory, profile, services, specs
 from lakehouse.phases import PASSED, Phase, Phases
 from lakehouse.report import record
 from lakehouse.validation import secrets, variables
 
 REPORT = run.BUILD / "report"
 PHASES = REPORT / "phases.json"
+# Marks what `make drills` runs and `make test` leaves out.
+LONG = "longdrill"
 # Arguments of pytest for the tests of `make test`; the slowest are shown, for who wants it faster.
 _SLOWEST = "--durations=20"
-_SHORT = ["-m", f"not {drills.MARK}", _SLOWEST]
+_SHORT = ["-m", f"not {LONG}", _SLOWEST]
 # Those of a cluster: files that do not disturb each other side by side, then what has to be alone on it.
 CLUSTER_TESTS = {
     "cluster tests": [
-        "-m", f"not (alone or drill or {drills.MARK})", "--numprocesses", "2", "--dist", "loadfile", _SLOWEST,
+        "-m", f"not (alone or drill or {LONG})", "--numprocesses", "2", "--dist", "loadfile", _SLOWEST,
     ],
-    "drills": ["-m", f"(alone or drill) and not {drills.MARK}", _SLOWEST],
+    "drills": ["-m", f"(alone or drill) and not {LONG}", _SLOWEST],
 }  # fmt: skip
 # The folders of the two suites.
-SMOKE, MATRIX = "smoke", "matrix"
+SMOKE, MATRIX = "smoke", "suites/matrix"
 # The cluster of `make test` alone: no other data is on it.
 TEST_INVENTORY = run.ROOT / "tests" / "inventory"
 COMPOSE_TESTS = run.ROOT / "tests" / "compose"

@@ -7,14 +7,14 @@ from contextlib import closing
 
 import pytest
 
-from testbed.databases import Databases, Table
-from testbed.endpoints import Endpoints
-from testbed.engines.spark import THIS_HOST, Spark, pause
-from testbed.formats import Format
-from testbed.namenode import NameNode
-from testbed.placement import Ledger
-from testbed.tables import Tables, of_each_format
-from testbed.waiting import wait_for
+from suites.testbed.databases import Databases, Table
+from suites.testbed.endpoints import Endpoints
+from suites.testbed.engines.spark import THIS_HOST, Spark, pause
+from suites.testbed.formats import Format
+from suites.testbed.namenode import NameNode
+from suites.testbed.placement import Ledger
+from suites.testbed.tables import Tables, of_each_format
+from suites.testbed.waiting import wait_for
 
 # Half a second per row: a server that was idle has no executor, and the first one that comes would do all the
 # work before the others are there, were a task nothing but a name.
@@ -22,7 +22,7 @@ AWHILE = pause(500)
 EXECUTORS_SECONDS = 180
 
 # Read by pytest where the folder is named on its command line.
-pytest_plugins = ["testbed.fixtures"]
+pytest_plugins = ["suites.testbed.fixtures"]
 
 
 @pytest.fixture(scope="session")

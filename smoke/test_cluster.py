@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from testbed.endpoints import Endpoints
-from testbed.namenode import NameNode
+from suites.testbed.endpoints import Endpoints
+from suites.testbed.namenode import NameNode
 
 
 @pytest.mark.operation("live nodes", engine="hdfs")

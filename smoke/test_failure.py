@@ -16,17 +16,17 @@ from thrift.transport.TTransport import TTransportException
 
 from pipeline.load_flights import TARGETS
 from smoke.test_flights import DISTANCE, ROWS
-from testbed import metastore
-from testbed.databases import Databases, Table
-from testbed.endpoints import Endpoints, Host
-from testbed.engines.facade import Row
-from testbed.engines.spark import Spark
-from testbed.namenode import NameNode
-from testbed.nodes import Nodes
-from testbed.open_files import held_open
-from testbed.placement import Ledger
-from testbed.tables import ORDERS, Tables, of_each_format, suffix
-from testbed.waiting import wait_for
+from suites.testbed import metastore
+from suites.testbed.databases import Databases, Table
+from suites.testbed.endpoints import Endpoints, Host
+from suites.testbed.engines.facade import Row
+from suites.testbed.engines.spark import Spark
+from suites.testbed.namenode import NameNode
+from suites.testbed.nodes import Nodes
+from suites.testbed.open_files import held_open
+from suites.testbed.placement import Ledger
+from suites.testbed.tables import ORDERS, Tables, of_each_format, suffix
+from suites.testbed.waiting import wait_for
 
 pytestmark = [pytest.mark.drill]
 

@@ -10,11 +10,11 @@ import pytest
 from pipeline import parsing, sample_tables
 from pipeline.load_flights import TARGETS
 from pipeline.sources import AIRLINES, PLANES, WEATHER, Source
-from testbed.databases import location
-from testbed.endpoints import Endpoints
-from testbed.engines.spark import Spark
-from testbed.metastore import Connection
-from testbed.placement import Ledger
+from suites.testbed.databases import location
+from suites.testbed.endpoints import Endpoints
+from suites.testbed.engines.spark import Spark
+from suites.testbed.metastore import Connection
+from suites.testbed.placement import Ledger
 
 ROWS = {"flights": 336_776, "weather": 26_115, "planes": 3_322, "airports": 1_458, "airlines": 16}
 # All flights together, in miles.

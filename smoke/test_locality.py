@@ -9,14 +9,14 @@ from urllib.parse import urlsplit
 import pytest
 
 from smoke.conftest import AWHILE
-from testbed.databases import Databases, Table
-from testbed.endpoints import Endpoints
-from testbed.engines.spark import SESSION, THIS_HOST, Spark
-from testbed.formats import ICEBERG, Format
-from testbed.namenode import NameNode
-from testbed.placement import Ledger
-from testbed.tables import Tables
-from testbed.waiting import wait_for
+from suites.testbed.databases import Databases, Table
+from suites.testbed.endpoints import Endpoints
+from suites.testbed.engines.spark import SESSION, THIS_HOST, Spark
+from suites.testbed.formats import ICEBERG, Format
+from suites.testbed.namenode import NameNode
+from suites.testbed.placement import Ledger
+from suites.testbed.tables import Tables
+from suites.testbed.waiting import wait_for
 
 # A client of HDFS that an executor has had for longer has the replication of its own time.
 ONE_REPLICA = {

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from testbed.databases import Table
-from testbed.engines.spark import Spark
-from testbed.formats import DELTA, ICEBERG
-from testbed.namenode import NameNode
-from testbed.tables import ORDERS, data_files, history
+from suites.testbed.databases import Table
+from suites.testbed.engines.spark import Spark
+from suites.testbed.formats import DELTA, ICEBERG
+from suites.testbed.namenode import NameNode
+from suites.testbed.tables import ORDERS, data_files, history
 
 MORE = [(4, "fay"), (5, "gus")]
 EVERYONE = [(id_, customer) for id_, customer, *_ in ORDERS] + MORE

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from testbed.databases import Databases, Table
-from testbed.endpoints import Endpoints
-from testbed.formats import CATALOGUED
-from testbed.namenode import NameNode
-from testbed.nodes import Nodes
+from suites.testbed.databases import Databases, Table
+from suites.testbed.endpoints import Endpoints
+from suites.testbed.formats import CATALOGUED
+from suites.testbed.namenode import NameNode
+from suites.testbed.nodes import Nodes
 
 # PostgreSQL folds names to lower case unless they are quoted, and the metastore's are upper case.
 TABLE = """

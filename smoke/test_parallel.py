@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from testbed.databases import Table
-from testbed.endpoints import Endpoints
-from testbed.engines.facade import Row
-from testbed.engines.spark import THIS_HOST, Spark, pause
-from testbed.formats import DELTA, ICEBERG
-from testbed.tables import Tables
-from testbed.waiting import wait_for
+from suites.testbed.databases import Table
+from suites.testbed.endpoints import Endpoints
+from suites.testbed.engines.facade import Row
+from suites.testbed.engines.spark import THIS_HOST, Spark, pause
+from suites.testbed.formats import DELTA, ICEBERG
+from suites.testbed.tables import Tables
+from suites.testbed.waiting import wait_for
 
 ROWS_PER_NODE = 20
 # A row's pause: a task takes two seconds, or one, so that one that starts late still meets the others. An

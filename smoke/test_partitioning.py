@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import pytest
 
-from testbed.databases import Table
-from testbed.engines.spark import Spark
-from testbed.formats import DELTA, ICEBERG, Format
-from testbed.namenode import NameNode
-from testbed.tables import Tables
+from suites.testbed.databases import Table
+from suites.testbed.engines.spark import Spark
+from suites.testbed.formats import DELTA, ICEBERG, Format
+from suites.testbed.namenode import NameNode
+from suites.testbed.tables import Tables
 
 ROWS = (
     "(1, 'ada', DATE '2024-01-15', 10), (2, 'bob', DATE '2024-02-15', 20), (3, 'eve', DATE '2024-02-16', 30)"

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 import pytest
 from hive_metastore.ttypes import MetaException
 
-from testbed import metastore
-from testbed.databases import Databases, Table
-from testbed.endpoints import Endpoints
-from testbed.engines.spark import SESSION, Spark
-from testbed.namenode import NameNode, NameNodeError
-from testbed.nodes import Nodes
-from testbed.placement import Ledger
-from testbed.tables import ORDERS, Tables, of_each_format
+from suites.testbed import metastore
+from suites.testbed.databases import Databases, Table
+from suites.testbed.endpoints import Endpoints
+from suites.testbed.engines.spark import SESSION, Spark
+from suites.testbed.namenode import NameNode, NameNodeError
+from suites.testbed.nodes import Nodes
+from suites.testbed.placement import Ledger
+from suites.testbed.tables import ORDERS, Tables, of_each_format
 
 OUTSIDER = "nobody"
 READ_WRITE_DROP: list[tuple[str, str, dict[str, str]]] = [

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from testbed.databases import Table
-from testbed.endpoints import Endpoints
-from testbed.namenode import NameNode
-from testbed.placement import Ledger
+from suites.testbed.databases import Table
+from suites.testbed.endpoints import Endpoints
+from suites.testbed.namenode import NameNode
+from suites.testbed.placement import Ledger
 
 pytestmark = [pytest.mark.closing]
 

@@ -7,10 +7,10 @@ from decimal import Decimal
 
 import pytest
 
-from testbed.databases import Table
-from testbed.engines.spark import Spark
-from testbed.namenode import NameNode
-from testbed.tables import ORDERS, Tables
+from suites.testbed.databases import Table
+from suites.testbed.engines.spark import Spark
+from suites.testbed.namenode import NameNode
+from suites.testbed.tables import ORDERS, Tables
 
 
 @pytest.mark.operation("create, insert, read")

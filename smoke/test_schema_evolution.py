@@ -7,10 +7,10 @@ from decimal import Decimal
 
 import pytest
 
-from testbed.databases import Table
-from testbed.engines.spark import Spark
-from testbed.formats import DELTA, ICEBERG
-from testbed.tables import Tables
+from suites.testbed.databases import Table
+from suites.testbed.engines.spark import Spark
+from suites.testbed.formats import DELTA, ICEBERG
+from suites.testbed.tables import Tables
 
 # How a table says beforehand that its columns may be renamed, widened and dropped.
 EVOLVABLE = {

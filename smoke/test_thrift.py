@@ -17,9 +17,9 @@ from hive_metastore.ttypes import (
     Table,
 )
 
-from testbed import metastore
-from testbed.endpoints import Endpoints
-from testbed.tables import suffix
+from suites.testbed import metastore
+from suites.testbed.endpoints import Endpoints
+from suites.testbed.tables import suffix
 
 PARQUET = "org.apache.hadoop.hive.ql.io.parquet"
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from testbed.databases import Table
-from testbed.engines.spark import Spark
-from testbed.formats import DELTA, ICEBERG
-from testbed.tables import ORDERS, history
+from suites.testbed.databases import Table
+from suites.testbed.engines.spark import Spark
+from suites.testbed.formats import DELTA, ICEBERG
+from suites.testbed.tables import ORDERS, history
 
 RESTORE = {
     ICEBERG: "CALL iceberg.system.rollback_to_snapshot('{short}', {version})",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from testbed.engines.spark import Spark
-from testbed.tables import Tables
+from suites.testbed.engines.spark import Spark
+from suites.testbed.tables import Tables
 
 # Column type, SQL of a value, and the same value as text (what Spark's CAST to STRING makes of it).
 VALUES = {

@@ -8,8 +8,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from lakehouse import airgap
-from lakehouse.artifacts import maven, pypi, tools
+from lakehouse.artifacts import airgap, maven, pypi, tools
 from lakehouse.artifacts.cache import Cache, translated_disk_errors
 from lakehouse.artifacts.manifest import Artifact, Manifest
 from lakehouse.errors import LakehouseError

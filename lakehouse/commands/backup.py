@@ -4,12 +4,12 @@ import sys
 import click
 
 from lakehouse import commands, shared_options
+from lakehouse.backup import create, inspection
 from lakehouse.errors import UsageError
 from lakehouse.next_command import command as next_command
+from lakehouse.outcome import Result
+from lakehouse.rolling import run
 from lakehouse.shared_options import ChangeOptions
-from ops.backup import create, inspection
-from ops.change import run
-from ops.outcome import Result
 
 
 @commands.command()

@@ -1,8 +1,8 @@
 from pathlib import Path
 
 from lakehouse import commands, shared_options
-from lakehouse.compose import dotenv
 from lakehouse.dev import bench
+from lakehouse.local.compose import dotenv
 
 
 @commands.command()

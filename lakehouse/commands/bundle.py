@@ -2,8 +2,9 @@ from pathlib import Path
 
 import click
 
-from lakehouse import artifacts, commands, profile, run, shared_options, verbs
-from lakehouse.airgap import writing
+from lakehouse import artifacts, commands, run, shared_options, verbs
+from lakehouse.artifacts.airgap import writing
+from lakehouse.model import profile
 
 
 @commands.command()

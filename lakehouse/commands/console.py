@@ -6,9 +6,9 @@ import click
 
 from lakehouse import commands, shared_options
 from lakehouse.bind_address import LOOPBACK
+from lakehouse.console.server import Server
 from lakehouse.interruption import raised, terminated
 from lakehouse.validation.finding import Finding, Level
-from ops.console.server import Server
 
 # After fsck, which walks through all files, the NameNode rests nine times as long.
 _REST = 9.0
@@ -32,9 +32,9 @@ def _pause(_: click.Context, __: click.Parameter, seconds: float) -> float:
 def command(address: str, port: int, every: float, inventory: str) -> None:
     """Serve a live page about the cluster, until Ctrl-C."""
     with raised(terminated, [signal.SIGTERM]), Server(address, port) as server:
-        from ops.console import look  # noqa: PLC0415 -- Ansible takes a second to load
-        from ops.console.pages import Pages  # noqa: PLC0415
-        from ops.console.watch import Watch  # noqa: PLC0415
+        from lakehouse.console import look  # noqa: PLC0415 -- Ansible takes a second to load
+        from lakehouse.console.pages import Pages  # noqa: PLC0415
+        from lakehouse.console.watch import Watch  # noqa: PLC0415
 
         views = Watch(
             lambda: look.look(inventory), look.look(inventory), every=every, limit=look.LIMIT_SECONDS

@@ -2,8 +2,8 @@ import click
 
 from lakehouse import commands, shared_options
 from lakehouse.errors import UsageError
+from lakehouse.rolling import departure, offline, run
 from lakehouse.shared_options import ChangeOptions
-from ops.change import departure, offline, run
 
 
 @commands.command()

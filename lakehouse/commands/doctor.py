@@ -2,7 +2,7 @@ import time
 from contextlib import closing
 
 from lakehouse import commands, shared_options
-from ops.probing import Prober
+from lakehouse.remote.probing import Prober
 
 # From the start of the command to its last line.
 LIMIT_SECONDS = 15.0
@@ -19,7 +19,7 @@ def command(as_json: bool, inventory: str) -> int:
     began = time.monotonic()
     with closing(Prober()) as prober:
         # Ansible takes a second to load, in which the worker loads pyinfra.
-        from ops.doctor import look  # noqa: PLC0415
+        from lakehouse.doctor import look  # noqa: PLC0415
 
         answers = look.look(prober, inventory, began + LIMIT_SECONDS)
     return look.show(answers, began, as_json=as_json)

@@ -1,7 +1,9 @@
 import click
 
-from lakehouse import commands, nodes, profile, run, shared_options, verbs
+from lakehouse import commands, run, shared_options, verbs
 from lakehouse.dev import drills
+from lakehouse.local import nodes
+from lakehouse.model import profile
 from lakehouse.phases import Phases
 
 
@@ -44,7 +46,7 @@ def command(names: tuple[str, ...], confirm: str | None, inventory: str, started
 def _passes(phases: Phases, drill: drills.Drill, when: drills.Run, *arguments: str) -> bool:
     """Run a file of drills and write its section of the page; return whether all of it passed."""
     drill.results.unlink(missing_ok=True)
-    words = ["-m", drills.MARK, f"--junit-xml={drill.results}", str(drill.path), *arguments]
+    words = ["-m", verbs.LONG, f"--junit-xml={drill.results}", str(drill.path), *arguments]
     passed = verbs.timed(phases, f"drill {drill.name}", [run.program("pytest"), *words])
     drills.record(drill, when)
     return passed

@@ -5,13 +5,13 @@ from collections.abc import Iterator, Mapping, Sequence
 import click
 
 from lakehouse import commands, shared_options
-from lakehouse import inventory as inventories
 from lakehouse.errors import UsageError
+from lakehouse.maybe import Answer
+from lakehouse.model import inventory as inventories
+from lakehouse.model import placement, selectors
 from lakehouse.next_command import command as next_command
-from ops import output, remote, selectors
-from ops.maybe import Answer
-from ops.outcome import Finding, Outcome, Result
-from ops.status import placement
+from lakehouse.outcome import Finding, Outcome, Result
+from lakehouse.remote import openssh, output
 from plugins.module_utils.lakehouse.counting import counted
 
 VERB = "exec"
@@ -64,7 +64,7 @@ def command(
     names, text = [place.name for place in chosen], shell_line(line)
     output.progress(f"on {len(chosen)} of {counted(len(cluster.hosts), 'host')} ({', '.join(names)}): {text}")
     lines = output.CapturedLines(names)
-    ended = remote.run(dict.fromkeys(names, text), chosen, lines if as_json else output.Lines(names), limit)
+    ended = openssh.run(dict.fromkeys(names, text), chosen, lines if as_json else output.Lines(names), limit)
     ending = Result(
         verb=VERB,
         target=str(cluster.variable("lakehouse_cluster")),
@@ -95,7 +95,7 @@ def failures(path: str, limit: float, ended: Mapping[str, Answer[int]]) -> Itera
     """Give a finding for each host on which the command failed, or was ended by the limit."""
     for host, answer in ended.items():
         retry = f".venv/bin/lakehouse exec -i {path} --host {host} -- ..."
-        if answer.value == remote.TIMED_OUT:
+        if answer.value == openssh.TIMED_OUT:
             yield Finding("exec.limit", Outcome.LIMIT, host, f"ended after {limit:g} s (--limit)", retry)
         elif answer.value:
             yield Finding("exec.failed", Outcome.DEGRADED, host, f"exit code {answer.value}", retry)

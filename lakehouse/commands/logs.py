@@ -6,17 +6,17 @@ from datetime import UTC, datetime
 
 import click
 
-from lakehouse import commands, shared_options
-from lakehouse import inventory as inventories
+from lakehouse import commands, durations, shared_options
 from lakehouse.errors import UsageError
-from lakehouse.inventory import Host
+from lakehouse.maybe import Answer
+from lakehouse.model import inventory as inventories
+from lakehouse.model import placement, selectors
+from lakehouse.model.inventory import Host
+from lakehouse.model.services import Service
 from lakehouse.next_command import command as next_command
-from lakehouse.services import Service
-from ops import durations, output, remote, selectors
-from ops.maybe import Answer
-from ops.outcome import Finding, Outcome, Result
-from ops.remote import Line
-from ops.status import placement
+from lakehouse.outcome import Finding, Outcome, Result
+from lakehouse.remote import openssh, output
+from lakehouse.remote.openssh import Line
 from plugins.module_utils.lakehouse.counting import counted
 
 VERB = "logs"
@@ -58,7 +58,7 @@ def command(
     output.progress(f"{row.name}: {placement.unit(row)} on {', '.join(names)}")
     scripts = {place.name: script(place, row, start, lines, follow=follow) for place in chosen}
     collected, printed = output.CapturedLines(names), output.Lines(names)
-    ended = remote.run(scripts, chosen, printed if follow else collected, None if follow else LIMIT_SECONDS)
+    ended = openssh.run(scripts, chosen, printed if follow else collected, None if follow else LIMIT_SECONDS)
     short = cut(inventory, row.name, ended)
     texts = {name: collected.of(name, wrong=False) for name in names}
     if not as_json:
@@ -91,7 +91,7 @@ def cut(path: str, service: str, ended: Mapping[str, Answer[int]]) -> tuple[Find
     return tuple(
         Finding(f"{VERB}.cut", Outcome.DEGRADED, host, fact, following)
         for host, answer in ended.items()
-        if answer.value == remote.TIMED_OUT
+        if answer.value == openssh.TIMED_OUT
     )
 
 

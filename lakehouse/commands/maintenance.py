@@ -2,12 +2,11 @@ import time
 
 import click
 
-from lakehouse import commands, shared_options
+from lakehouse import commands, durations, shared_options
 from lakehouse.errors import UsageError
 from lakehouse.next_command import PROGRAM
+from lakehouse.rolling import maintenance, run
 from lakehouse.shared_options import ChangeOptions
-from ops import durations
-from ops.change import maintenance, run
 
 _EXAMPLE = f"{PROGRAM} maintenance NODE --for 2h"
 

@@ -1,6 +1,7 @@
 import click
 
-from lakehouse import commands, nodes, shared_options
+from lakehouse import commands, shared_options
+from lakehouse.local import nodes
 
 
 @commands.command()

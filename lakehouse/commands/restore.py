@@ -1,10 +1,10 @@
 import click
 
 from lakehouse import commands, shared_options
+from lakehouse.backup import restore, table_restore
 from lakehouse.errors import UsageError
+from lakehouse.rolling import run
 from lakehouse.shared_options import ChangeOptions
-from ops.backup import restore, table_restore
-from ops.change import run
 
 
 @commands.command(exclusive=[("table", "database", "to")])

@@ -1,9 +1,9 @@
 import click
 
-from lakehouse import commands, inventory, shared_options
+from lakehouse import commands, runs, shared_options
+from lakehouse.model import inventory, placement
+from lakehouse.rolling import journal, run
 from lakehouse.shared_options import ChangeOptions
-from ops.change import journal, run, runs
-from ops.status import placement
 
 
 @commands.command()

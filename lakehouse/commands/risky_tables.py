@@ -2,7 +2,9 @@ from pathlib import Path
 
 import click
 
-from lakehouse import commands, features, risky, run, shared_options, targets
+from lakehouse import commands, run, shared_options
+from lakehouse.local import targets
+from lakehouse.tables import features, risky
 
 
 @commands.command()

@@ -1,11 +1,11 @@
 import json
 import sys
 
-from lakehouse import commands, shared_options
-from lakehouse import inventory as inventories
+from lakehouse import commands, runs, shared_options
+from lakehouse.model import inventory as inventories
+from lakehouse.model import placement
+from lakehouse.rolling import journal, run
 from lakehouse.terminal import LINES, printable
-from ops.change import journal, run, runs
-from ops.status import placement
 
 
 @commands.command()

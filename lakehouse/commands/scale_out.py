@@ -1,8 +1,8 @@
 import click
 
 from lakehouse import commands, shared_options
+from lakehouse.rolling import joining, run
 from lakehouse.shared_options import ChangeOptions
-from ops.change import joining, run
 
 
 @commands.command()

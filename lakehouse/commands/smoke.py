@@ -2,7 +2,8 @@ from pathlib import Path
 
 import click
 
-from lakehouse import commands, report, run, shared_options, targets, verbs
+from lakehouse import commands, report, run, shared_options, verbs
+from lakehouse.local import targets
 
 
 @commands.command()

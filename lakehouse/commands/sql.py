@@ -7,18 +7,18 @@ from pathlib import Path
 
 import click
 
-from lakehouse import commands, shared_options
-from lakehouse import inventory as inventories
+from lakehouse import commands, outcome, shared_options
 from lakehouse.errors import UsageError
-from lakehouse.inventory import Host
+from lakehouse.model import inventory as inventories
+from lakehouse.model import placement
+from lakehouse.model.inventory import Host
 from lakehouse.next_command import command as next_command
-from ops import hosts, outcome, output
-from ops.outcome import Finding, Result
-from ops.sql import nodes, rows, statements
-from ops.sql.engines import ENGINES, Engine
-from ops.sql.query import Outcome, Query
-from ops.sql.rows import Rows
-from ops.status import placement
+from lakehouse.outcome import Finding, Result
+from lakehouse.remote import hosts, output
+from lakehouse.sql import nodes, rows, statements
+from lakehouse.sql.engines import ENGINES, Engine
+from lakehouse.sql.query import Outcome, Query
+from lakehouse.sql.rows import Rows
 from plugins.module_utils.lakehouse.counting import counted
 
 VERB = "sql"

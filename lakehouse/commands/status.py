@@ -4,7 +4,7 @@ from contextlib import closing
 import click
 
 from lakehouse import commands, shared_options
-from ops.probing import Prober
+from lakehouse.remote.probing import Prober
 
 # From the start of the command to its last line.
 LIMIT_SECONDS = 5.0
@@ -30,7 +30,7 @@ def command(watch: float | None, as_json: bool, inventory: str) -> int:
         began = time.monotonic()
         with closing(Prober()) as prober:
             # Ansible takes a second to load, in which the worker loads pyinfra.
-            from ops.status import look  # noqa: PLC0415
+            from lakehouse.status import look  # noqa: PLC0415
 
             status = look.look(prober, inventory, began + LIMIT_SECONDS)
         code = look.show(status, began, as_json=as_json, clear=bool(watch))

@@ -16,26 +16,27 @@ from typing import IO, Any
 
 import click
 
-from lakehouse import commands, shared_options, specs
+from lakehouse import commands, runs, shared_options
+from lakehouse.doctor import look as doctor
+from lakehouse.doctor import screen as diagnosis
+from lakehouse.doctor.diagnosis import diagnose
+from lakehouse.doctor.model import Snapshot
 from lakehouse.errors import UsageError
-from lakehouse.inventory import Host
+from lakehouse.maybe import Answer, unknown
+from lakehouse.model import specs
+from lakehouse.model.inventory import Host
+from lakehouse.outcome import Finding, Outcome, Result
+from lakehouse.remote import hosts, openssh, output
+from lakehouse.remote.probing import Http, Prober
 from lakehouse.report.text import size
+from lakehouse.rolling import journal, run
 from lakehouse.run import BUILD, ROOT
+from lakehouse.status import look as status
+from lakehouse.status import screen
+from lakehouse.support_bundle import archive, collector, items, mask
+from lakehouse.support_bundle.archive import Archive
+from lakehouse.support_bundle.mask import Masker
 from lakehouse.validation import secrets, variables
-from ops import hosts, output, remote
-from ops.bundle import archive, collector, items, mask
-from ops.bundle.archive import Archive
-from ops.bundle.mask import Masker
-from ops.change import journal, run, runs
-from ops.doctor import look as doctor
-from ops.doctor import screen as diagnosis
-from ops.doctor.diagnosis import diagnose
-from ops.doctor.model import Snapshot
-from ops.maybe import Answer, unknown
-from ops.outcome import Finding, Outcome, Result
-from ops.probing import Http, Prober
-from ops.status import look as status
-from ops.status import screen
 from plugins.module_utils.lakehouse import checked_document
 from plugins.module_utils.lakehouse.checked_document import DocumentError
 from plugins.module_utils.lakehouse.counting import counted
@@ -202,7 +203,7 @@ def _members(
     python = str(host.variables.get("ansible_python_interpreter", "python3"))
     program = Path(collector.__file__).read_text(encoding="utf-8")
     script = shlex.join([python if python.startswith("/") else "python3", "-c", program, json.dumps(request)])
-    with remote.output(host, f"exec {script}", limit) as (stream, ended):
+    with openssh.output(host, f"exec {script}", limit) as (stream, ended):
         try:
             with tarfile.open(fileobj=_Bounded(stream), mode="r|") as sent:
                 for member in sent:

@@ -3,9 +3,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import click
 
-from lakehouse import commands, nodes, report, run, shared_options, verbs
-from lakehouse.compose import names
+from lakehouse import commands, report, run, shared_options, verbs
 from lakehouse.errors import LakehouseError
+from lakehouse.local import nodes
+from lakehouse.local.compose import names
 from plugins.module_utils.lakehouse.counting import counted
 
 FAST_CHECKS = {name: ["make", "--no-print-directory", name] for name in ("lint", "unit")}

@@ -1,9 +1,9 @@
 import click
 
 from lakehouse import commands, shared_options
+from lakehouse.rolling import run
 from lakehouse.shared_options import ChangeOptions
-from ops.change import run
-from ops.upgrade import preparation
+from lakehouse.upgrade import preparation
 
 
 @commands.command()

@@ -13,15 +13,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from lakehouse import services
 from lakehouse.dev import ratchet
 from lakehouse.errors import LakehouseError
+from lakehouse.model import services
 from lakehouse.run import ROOT
 
 NAME = "lakehouse/dev/addresses.txt"
 RECORD = ratchet.Record(NAME, "lakehouse.dev.addresses", "code")
 COMMAND = RECORD.command
-LIBRARY = ("lakehouse/endpoints.py", "plugins/filter/endpoints.py", "lakehouse/dev/addresses.py")
+LIBRARY = ("lakehouse/model/endpoints.py", "plugins/filter/endpoints.py", "lakehouse/dev/addresses.py")
 # Tests name addresses on purpose, pages show them.
 _SKIPPED = {"build", "docs", "tests"}
 _SCANNED = (".py", ".yml", ".yaml", ".j2")

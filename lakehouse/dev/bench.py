@@ -8,14 +8,17 @@ import sys
 import time
 from pathlib import Path
 
-from lakehouse import airgap, nodes, phases, profile, run, verbs
-from lakehouse.compose.dotenv import Settings
+from lakehouse import phases, run, verbs
+from lakehouse.artifacts import airgap
 from lakehouse.dev import drills, floor, numbers
 from lakehouse.errors import LakehouseError
-from lakehouse.inventory import load
+from lakehouse.local import nodes
+from lakehouse.local.compose.dotenv import Settings
+from lakehouse.local.targets import Target
+from lakehouse.model import profile
+from lakehouse.model.inventory import load
 from lakehouse.phases import Phases
 from lakehouse.report import record
-from lakehouse.targets import Target
 
 # A process may end between the listing and the reading.
 MEMORY = "cat /proc/[0-9]*/smaps_rollup 2>/dev/null | awk '/^Pss:/ {sum += $2} END {print sum}'"
@@ -94,7 +97,7 @@ def compare_with_stock(timer: Phases) -> tuple[bool, dict[str, float]]:
     """
     if "trino" not in record.load(run.BUILD / "endpoints.json", "make bench"):
         return True, {}
-    if not verbs.timed(timer, "tpch", [sys.executable, "-m", "matrix.tpch.bench", "--rounds", "1"]):
+    if not verbs.timed(timer, "tpch", [sys.executable, "-m", "suites.matrix.tpch.bench", "--rounds", "1"]):
         return False, {}
     results = record.load(TPCH, "make bench-tpch")
     return True, {engine: float(results[engine].text("ratio")) for engine in ("spark", "trino")}

@@ -13,14 +13,12 @@ from dataclasses import astuple, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from lakehouse import run
+from lakehouse import run, verbs
 from lakehouse.errors import LakehouseError, UsageError
 from lakehouse.nearest import did_you_mean
 from lakehouse.report import junit
 from lakehouse.report.model import Case, Status
 
-# Marks what `make drills` runs and `make test` leaves out.
-MARK = "longdrill"
 # Where drills run, and the folders that hold them, in the order of a run.
 CONTROL, NODES, COMPOSE = "control machine", "nodes", "compose"
 _FOLDERS = {CONTROL: "unit", NODES: "cluster", COMPOSE: "compose"}
@@ -108,7 +106,7 @@ def long_tests(source: str) -> dict[str, str]:
 
 
 def _is_marked(marks: Iterable[ast.AST]) -> bool:
-    return any(f"pytest.mark.{MARK}" in ast.unparse(mark) for mark in marks)
+    return any(f"pytest.mark.{verbs.LONG}" in ast.unparse(mark) for mark in marks)
 
 
 def known() -> list[Drill]:

@@ -6,9 +6,10 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 
-from lakehouse import readiness, run, services
+from lakehouse import run
 from lakehouse.errors import LakehouseError
-from lakehouse.services import Catalogue, Ready, Service
+from lakehouse.model import readiness, services
+from lakehouse.model.services import Catalogue, Ready, Service
 
 PAGE = run.ROOT / "docs" / "architecture.md"
 _TABLE = re.compile(r"(<!-- services:start[^\n]*-->\n).*?(<!-- services:end -->)", re.DOTALL)

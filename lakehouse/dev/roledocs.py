@@ -8,8 +8,9 @@ from typing import Any
 
 import yaml
 
-from lakehouse import run, services, specs, yamlfile
+from lakehouse import run, yamlfile
 from lakehouse.dev import placementdocs
+from lakehouse.model import services, specs
 from lakehouse.sizing import page as sizing
 
 HEAD = "<!-- Generated from meta/argument_specs.yml: make docs -->"

@@ -22,10 +22,11 @@ from typing import Any
 
 import yaml
 
-from lakehouse import nodes, run, verbs
+from lakehouse import run, verbs
 from lakehouse.dev.bench import write
 from lakehouse.errors import LakehouseError
 from lakehouse.interruption import raised, terminated
+from lakehouse.local import nodes
 from lakehouse.phases import Phases
 
 LOCAL = run.ROOT / "inventory" / "local"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from lakehouse import endpoints as catalogue
+from lakehouse.model import endpoints as catalogue
 from lakehouse.report import record
 from lakehouse.report.record import Record
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from lakehouse import services as catalogue
+from lakehouse.model import services as catalogue
 from lakehouse.report.cluster import Cluster, Host
 
 _MARGIN = 12

@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from lakehouse import services as catalogue
-from lakehouse.services import Heap, Service
+from lakehouse.model import services as catalogue
+from lakehouse.model.services import Heap, Service
 from lakehouse.sizing import hdfs
 from lakehouse.sizing.facts import USABLE, Cluster, Host
 from lakehouse.sizing.units import clamp, down

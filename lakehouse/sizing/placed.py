@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lakehouse import services as catalogue
+from lakehouse.model import services as catalogue
 from lakehouse.sizing.facts import WEIGHTS, Cluster, Host
 
 # What a user may have set: what sizes a service of the catalogue, and what else of the model has a variable.
@@ -29,7 +29,7 @@ SETTINGS = (
     "hdfs_replication",
 )
 # Where neither the inventory nor a fact says it: a rendering without hosts.
-MEMORY_MB, CORES, REPLICATION = 8192, 2, 3
+MEMORY_MB, CORES = 8192, 2
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def cluster(machines: Mapping[str, Machine], settings: Mapping[str, Any]) -> Clu
     datanodes = sum("datanode" in host.services for host in hosts)
     return Cluster(
         hosts,
-        int(settings.get("hdfs_replication") or min(REPLICATION, max(1, datanodes))),
+        int(settings.get("hdfs_replication") or min(catalogue.REPLICATION, max(1, datanodes))),
         float(settings.get("lakehouse_memory_overcommit") or 1),
         {**WEIGHTS, **{name: weight for name, weight in weights.items() if weight is not None}},
     )
@@ -78,19 +78,10 @@ def cluster(machines: Mapping[str, Machine], settings: Mapping[str, Any]) -> Clu
 
 def services(machine: Machine, *, small: bool) -> frozenset[str]:
     """Return the services of a machine, in the small profile or the full one."""
-    catalogue_rows = catalogue.load()
-    groups = {
-        name
-        for name in catalogue_rows.groups.keys() & machine.groups
-        if not small or catalogue_rows.groups[name].profile == catalogue.CORE
-    }
-    running = {
-        row.name
-        for row in catalogue_rows.services.values()
-        if groups.intersection(row.groups) and (row.switch is None or machine.variables.get(row.switch))
-    }
+    running = catalogue.load().running(machine.groups, machine.variables, small=small)
     # A coordinator runs the same service without executing queries.
-    return frozenset(running | ({"trino_worker"} if "trino_workers" in groups else set()))
+    executes = "trino_workers" in machine.groups and not small
+    return running | ({"trino_worker"} if executes else set())
 
 
 def disk_gb(mounts: Sequence[Mapping[str, Any]], folders: Collection[str]) -> int:

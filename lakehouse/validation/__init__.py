@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from lakehouse.artifacts.manifest import Manifest
-from lakehouse.inventory import Host, Inventory
+from lakehouse.model.inventory import Host, Inventory
 from lakehouse.validation import (
     cluster,
     flink,

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from lakehouse.artifacts.manifest import Pair, pair_findings
-from lakehouse.inventory import Host
+from lakehouse.model.inventory import Host
 from lakehouse.validation.finding import Finding
 from lakehouse.validation.variables import suggestion
 from plugins.module_utils.lakehouse.counting import counted

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lakehouse.inventory import Host, Inventory
+from lakehouse.model.inventory import Host, Inventory
 from lakehouse.sizing import plan
 from lakehouse.sizing.flink import LEAST_TASK_HEAP
 from lakehouse.validation import limits, sizes

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from lakehouse import services
-from lakehouse.inventory import Host
+from lakehouse.model import services
+from lakehouse.model.inventory import Host
 from lakehouse.validation.finding import Finding, Level
 from lakehouse.validation.memory import NODE
 

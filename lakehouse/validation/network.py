@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from ipaddress import AddressValueError, IPv4Address
 
-from lakehouse.inventory import Host, Inventory
+from lakehouse.model.inventory import Host, Inventory
 from lakehouse.validation.finding import Finding
 
 # RFC 1123. An underscore passes in DNS but not in java.net.URI, and every service address here becomes a URI.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lakehouse import members, services
-from lakehouse.inventory import Host, Inventory
+from lakehouse.model import members, services
+from lakehouse.model.inventory import Host, Inventory
+from lakehouse.model.services import Numbers, Service
 from lakehouse.nearest import nearest
-from lakehouse.services import Numbers, Service
 from lakehouse.validation.finding import Finding
 
 

@@ -9,8 +9,9 @@ from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 
-from lakehouse import defaults, yamlfile
-from lakehouse.inventory import Host
+from lakehouse import yamlfile
+from lakehouse.model import defaults
+from lakehouse.model.inventory import Host
 from lakehouse.validation import keylists
 from lakehouse.validation.finding import Finding, Level
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 
-from lakehouse.inventory import Host
+from lakehouse.model.inventory import Host
 from lakehouse.validation.finding import Finding
 
 _NAMENODE_PORTS = "lakehouse_ports.namenode_rpc and namenode_http"

@@ -8,7 +8,7 @@ from functools import cache
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import NamedTuple
 
-from lakehouse.inventory import Host, Inventory
+from lakehouse.model.inventory import Host, Inventory
 from lakehouse.sizing.postgresql import POOLS, SPARED
 from lakehouse.validation import keylists, sizes
 from lakehouse.validation.finding import Finding, Level

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from lakehouse import yamlfile
-from lakehouse.inventory import Host, Inventory
+from lakehouse.model.inventory import Host, Inventory
 from lakehouse.validation import trino
 from lakehouse.validation.finding import Finding, Level
 

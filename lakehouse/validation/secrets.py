@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from lakehouse import secret_words
-from lakehouse.inventory import Host
+from lakehouse.model.inventory import Host
 from lakehouse.validation.finding import Finding, Level
 from lakehouse.validation.variables import Option, Undefined
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from lakehouse.inventory import Host, Inventory
+from lakehouse.model.inventory import Host, Inventory
 from lakehouse.sizing import Cluster, Plan, hdfs, placed, plan
 from lakehouse.validation.finding import Finding, Level
 from lakehouse.validation.limits import broken

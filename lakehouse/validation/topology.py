@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from lakehouse import services
-from lakehouse.inventory import Host, Inventory
+from lakehouse.model import services
+from lakehouse.model.inventory import Host, Inventory
 from lakehouse.nearest import nearest
 from lakehouse.validation.finding import Finding, Level
 from plugins.module_utils.lakehouse.counting import counted

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from lakehouse import defaults
-from lakehouse.inventory import Host, Inventory
+from lakehouse.model import defaults
+from lakehouse.model.inventory import Host, Inventory
 from lakehouse.validation import keylists, sizes
 from lakehouse.validation.finding import Finding
 from lakehouse.validation.topology import meant

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Set
 from functools import cache
 from typing import Any
 
-from lakehouse.inventory import Host
+from lakehouse.model.inventory import Host
 from lakehouse.nearest import nearest
 from lakehouse.validation import keylists, overrides
 from lakehouse.validation.finding import Finding, Level

@@ -9,7 +9,7 @@ from typing import Any
 
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
-from lakehouse.inventory import Host
+from lakehouse.model.inventory import Host
 from lakehouse.nearest import nearest
 from lakehouse.validation.finding import Finding
 

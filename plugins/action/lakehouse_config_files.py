@@ -29,7 +29,8 @@ from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 from ansible.template import trust_as_template
 
-from lakehouse import evaluation, pending
+from lakehouse import pending
+from lakehouse.model import evaluation
 
 _FOLDER_MODE = 0o755
 _NOT_FOR_THE_HOST = {"read_by", "template", "vars"}

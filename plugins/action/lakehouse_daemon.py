@@ -20,7 +20,7 @@ from ansible import constants
 from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.action import ActionBase
 
-from lakehouse import evaluation
+from lakehouse.model import evaluation
 
 Result = dict[str, Any]
 _OF_FILES = {"files", "units"}

@@ -15,7 +15,7 @@ from typing import Any
 from ansible.errors import AnsibleError
 from ansible.plugins.action import ActionBase
 
-from lakehouse import inputs
+from lakehouse.model import inputs
 
 
 class ActionModule(ActionBase):

@@ -1,8 +1,8 @@
 """Install packages of Debian that are missing, and ask apt about nothing where none is.
 
 Arguments: ``name``, a list; ``manifest``, that of the host, in which the packages are recorded. Package lists
-that are older than a day are refreshed first. Where a bundle is in use (``lakehouse.airgap``), apt reads its
-index and no other, and is brought the packages that it wants of it.
+that are older than a day are refreshed first. Where a bundle is in use (``lakehouse.artifacts.airgap``), apt
+reads its index and no other, and is brought the packages that it wants of it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 
-from lakehouse import airgap
+from lakehouse.artifacts import airgap
 from lakehouse.errors import LakehouseError
 
 # One line for each package that is installed, in the order of dpkg; and the package lists that are there.

@@ -15,10 +15,10 @@ from ansible import constants
 from ansible.errors import AnsibleAction, AnsibleActionFail, AnsibleTemplateError, AnsibleUndefinedVariable
 from ansible.plugins.action import ActionBase
 
-from lakehouse import defaults, specs
 from lakehouse.artifacts import manifest
 from lakehouse.errors import LakehouseError
-from lakehouse.inventory import Host, Inventory
+from lakehouse.model import defaults, specs
+from lakehouse.model.inventory import Host, Inventory
 from lakehouse.validation import Level, Undefined, of_level, replaced, report, twice, validate
 
 REPOSITORY = Path(__file__).resolve().parents[2]

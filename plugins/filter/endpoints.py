@@ -1,7 +1,7 @@
 """Filters that derive hosts and URIs of services from services.yml and the inventory.
 
 ``uri`` and ``uris`` take the name of a listener, a key of lakehouse_ports, ``active_host`` that of a service:
-``'metastore' | uris | join(',')``. lakehouse/endpoints.py does the same for Python.
+``'metastore' | uris | join(',')``. lakehouse/model/endpoints.py does the same for Python.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from ansible.errors import AnsibleFilterError
 from jinja2 import pass_context
 from jinja2.runtime import Context
 
-from lakehouse import endpoints, members
 from lakehouse.errors import LakehouseError
-from lakehouse.services import Service
+from lakehouse.model import endpoints, members
+from lakehouse.model.services import Service
 
 
 def _members(context: Context, service: Service) -> list[str]:

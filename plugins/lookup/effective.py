@@ -12,7 +12,7 @@ from typing import Any
 
 from ansible.plugins.lookup import LookupBase
 
-from lakehouse import defaults
+from lakehouse.model import defaults
 
 # Raw variables by process and host. A task is a process of its own, in which no inventory changes any more,
 # and asks for ports a hundred times.

@@ -12,7 +12,7 @@ from typing import Any
 
 from ansible.plugins.lookup import LookupBase
 
-from lakehouse import play, readiness
+from lakehouse.model import play, readiness
 
 
 class LookupModule(LookupBase):

@@ -16,7 +16,7 @@ from ansible.errors import AnsibleTemplateError
 from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.lookup import LookupBase
 
-from lakehouse import services
+from lakehouse.model import services
 from lakehouse.sizing import placed, plan
 from lakehouse.validation import Finding
 from lakehouse.validation.sizes import judged

@@ -23,7 +23,7 @@ from docker.models.containers import Container
 from docker.types import IPAMConfig, IPAMPool
 
 from lakehouse import run
-from lakehouse.nodes import docker_api, image
+from lakehouse.local.nodes import docker_api, image
 
 CLUSTER = "kit-airgap"
 SUBNET = "172.31.8"

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from lakehouse.run import ROOT
-from testbed.waiting import wait_for
+from suites.testbed.waiting import wait_for
 
 PACKAGE = "chromium"
 _PROGRAMS = (PACKAGE, "chromium-browser", "google-chrome")

@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from testbed.waiting import wait_for
+from suites.testbed.waiting import wait_for
 from tests.cluster.machines import Machine
 
 SECONDS = 60

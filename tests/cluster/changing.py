@@ -13,10 +13,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from lakehouse.inventory import Host, Inventory
+from lakehouse.model.inventory import Host, Inventory
 from lakehouse.run import ROOT
-from testbed.namenode import NameNode
-from testbed.waiting import wait_for
+from suites.testbed.namenode import NameNode
+from suites.testbed.waiting import wait_for
 from tests import pages
 from tests.cluster.machines import Machine, Machines
 

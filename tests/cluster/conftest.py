@@ -13,14 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from lakehouse import inventory
-from lakehouse.inventory import Inventory
+from lakehouse.clients import Files, MetastoreSession
 from lakehouse.metastore import Metastore
-from ops.clients import Files, MetastoreSession
-from ops.status import placement
+from lakehouse.model import inventory, placement
+from lakehouse.model.inventory import Inventory
 from plugins.module_utils.lakehouse.webhdfs import WebHdfs
-from testbed.engines.trino import Trino
-from testbed.namenode import NameNode
+from suites.testbed.engines.trino import Trino
+from suites.testbed.namenode import NameNode
 from tests.cluster.changing import Verb
 from tests.cluster.daemons import Daemon, placements
 from tests.cluster.machines import Machine, Machines, namenode_of, reached

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from lakehouse import profile
-from lakehouse.inventory import Inventory
+from lakehouse.model import profile
+from lakehouse.model.inventory import Inventory
 from tests.cluster.daemons import placements
 from tests.cluster.machines import Machine
 from tests.cluster.playbooks import Ansible

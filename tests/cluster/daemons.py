@@ -7,7 +7,7 @@ from functools import cached_property
 from ipaddress import ip_address
 from typing import NamedTuple
 
-from lakehouse import services
+from lakehouse.model import services
 from tests.cluster.machines import Machine
 
 _JOURNAL_LINES = 30

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from testbed.engines.trino import Trino
+from suites.testbed.engines.trino import Trino
 
 _SCHEMAS = ("iceberg.nycflights", "delta.nycflights_delta")
 

@@ -12,11 +12,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from lakehouse import inventory
-from ops.change import journal, run
-from ops.change.journal import Run
-from ops.status import placement
-from testbed.waiting import wait_for
+from lakehouse.model import inventory, placement
+from lakehouse.rolling import journal, run
+from lakehouse.rolling.journal import Run
+from suites.testbed.waiting import wait_for
 from tests.cluster.changing import SECONDS, Verb
 from tests.cluster.machines import Machine
 

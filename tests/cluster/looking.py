@@ -10,12 +10,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from lakehouse import specs
-from lakehouse.inventory import Host, Inventory
+from lakehouse.model import specs
+from lakehouse.model.inventory import Host, Inventory
+from lakehouse.outcome import SCHEMA
 from lakehouse.run import ROOT
 from lakehouse.validation import secrets as validation
 from lakehouse.validation import variables
-from ops.outcome import SCHEMA
 from tests.cluster.machines import container_of
 
 # Of every verb, and of each alone.

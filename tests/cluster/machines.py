@@ -12,9 +12,9 @@ from typing import Any
 import testinfra
 from docker.models.containers import Container
 
-from lakehouse.inventory import Host, Inventory
-from lakehouse.nodes import docker_api
-from testbed.namenode import NameNode
+from lakehouse.local.nodes import docker_api
+from lakehouse.model.inventory import Host, Inventory
+from suites.testbed.namenode import NameNode
 
 _ANSIBLE_OPTIONS = ("ansible_ssh_common_args", "ansible_ssh_extra_args")
 _LISTING = (

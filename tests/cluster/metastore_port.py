@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from hive_metastore.ThriftHiveMetastore import Client
 from hive_metastore.ttypes import FieldSchema, SerDeInfo, StorageDescriptor, Table
 
-from testbed.endpoints import Service
-from testbed.metastore import Connection
+from suites.testbed.endpoints import Service
+from suites.testbed.metastore import Connection
 
 # The metastore aborts 5,000 transactions in about 30 s.
 SECONDS = 60

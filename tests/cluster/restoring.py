@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lakehouse.inventory import Inventory
+from lakehouse.model.inventory import Inventory
 from tests.cluster.looking import look
 
 # Nothing here takes so long; what it took last is in docs/drills.md.

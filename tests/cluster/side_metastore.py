@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 
 from thrift.Thrift import TException
 
-from testbed.waiting import wait_for
+from suites.testbed.waiting import wait_for
 from tests.cluster.machines import Machine
 from tests.cluster.metastore_port import connected
 

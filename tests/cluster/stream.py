@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from threading import Event, Thread
 
-from testbed.engines import EngineError
-from testbed.engines.trino import Trino
-from testbed.namenode import NameNode
-from testbed.waiting import wait_for
+from suites.testbed.engines import EngineError
+from suites.testbed.engines.trino import Trino
+from suites.testbed.namenode import NameNode
+from suites.testbed.waiting import wait_for
 from tests.cluster.machines import Machine
 
 START_SECONDS = 120
@@ -110,7 +110,7 @@ def commits(client: Machine, table: str) -> Iterator[Stream]:
 def open_file(writer: Machine, namenode: NameNode) -> Iterator[None]:
     """Hold one file of HDFS open from a machine while the block runs; every byte is in it at its end.
 
-    Its client is a program of its own: that of `testbed.open_files` is a DataNode, which may be restarted.
+    Its client is a program of its own: that of `suites.testbed.open_files` is a DataNode, which restarts.
     """
     name = f"kit-open-{secrets.token_hex(3)}"
     path, user = f"/tmp/{name}", writer.variable("lakehouse_users")["hdfs"]  # noqa: S108 -- of HDFS

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import requests
 
-from lakehouse.inventory import Inventory
-from testbed.engines.spark import pause
-from testbed.waiting import wait_for
+from lakehouse.model.inventory import Inventory
+from suites.testbed.engines.spark import pause
+from suites.testbed.waiting import wait_for
 from tests.cluster.daemons import spark_defaults
 from tests.cluster.machines import Machine, Machines
 

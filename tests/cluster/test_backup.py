@@ -13,10 +13,10 @@ from uuid import uuid4
 
 import pytest
 
-from lakehouse.inventory import Inventory
 from lakehouse.metastore import Metastore
+from lakehouse.model.inventory import Inventory
 from plugins.module_utils.lakehouse.counting import counted
-from testbed.namenode import NameNode
+from suites.testbed.namenode import NameNode
 from tests import pages
 from tests.cluster import changing
 from tests.cluster.daemons import placements

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from lakehouse.inventory import Inventory
-from testbed.engines.trino import Trino
+from lakehouse.model.inventory import Inventory
+from suites.testbed.engines.trino import Trino
 from tests.cluster.changing import Verb, line_with, unit_of
 from tests.cluster.machines import Machine, Machines
 from tests.cluster.restoring import RESTORE_SECONDS, backed_up, check_well, restore

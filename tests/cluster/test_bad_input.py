@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from lakehouse.inventory import Inventory
-from testbed.waiting import wait_for
+from lakehouse.model.inventory import Inventory
+from suites.testbed.waiting import wait_for
 from tests.cluster.machines import Machine, Machines
 from tests.cluster.playbooks import Ansible, Outcome
 

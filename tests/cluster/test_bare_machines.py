@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from lakehouse import nodes
-from lakehouse.inventory import Host, Inventory
-from lakehouse.nodes import spec
+from lakehouse.local import nodes
+from lakehouse.local.nodes import spec
+from lakehouse.model.inventory import Host, Inventory
 from lakehouse.run import ROOT
-from testbed.engines.trino import Trino
+from suites.testbed.engines.trino import Trino
 from tests import pages
 from tests.cluster.changing import Verb
 from tests.cluster.machines import Machine, container_of, reached

@@ -10,8 +10,10 @@ from pathlib import Path
 import docker
 import pytest
 
-from lakehouse import airgap, profile, run
-from lakehouse.nodes import docker_api
+from lakehouse import run
+from lakehouse.artifacts import airgap
+from lakehouse.local.nodes import docker_api
+from lakehouse.model import profile
 from tests import pages
 from tests.cluster import airgapped
 from tests.cluster.airgapped import Control

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from lakehouse.run import ROOT
-from testbed.engines.trino import Trino
+from suites.testbed.engines.trino import Trino
 from tests.cluster import looking
 
 pytestmark = [pytest.mark.cluster, pytest.mark.alone]

@@ -10,7 +10,7 @@ import pytest
 
 from lakehouse import locks
 from lakehouse.metastore import Metastore
-from testbed.engines.trino import Trino
+from suites.testbed.engines.trino import Trino
 from tests.cluster.changing import Verb
 from tests.cluster.kills import SHARES, Kills
 

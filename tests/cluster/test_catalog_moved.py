@@ -11,13 +11,13 @@ from typing import NamedTuple
 
 import pytest
 
-from lakehouse.compose import dotenv, history
-from lakehouse.compose.dotenv import Settings
-from lakehouse.inventory import Inventory
-from testbed.engines.spark import Spark
-from testbed.engines.trino import Trino
-from testbed.namenode import NameNode
-from testbed.tables import suffix
+from lakehouse.local.compose import dotenv, history
+from lakehouse.local.compose.dotenv import Settings
+from lakehouse.model.inventory import Inventory
+from suites.testbed.engines.spark import Spark
+from suites.testbed.engines.trino import Trino
+from suites.testbed.namenode import NameNode
+from suites.testbed.tables import suffix
 from tests.cluster.changing import Verb
 from tests.compose.conftest import another, connect, succeed
 

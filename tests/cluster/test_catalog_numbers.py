@@ -12,10 +12,10 @@ import pytest
 from hive_metastore.ttypes import Partition
 
 from lakehouse.catalog.shared_files import SHARED
-from lakehouse.inventory import Inventory
+from lakehouse.cluster_catalog.sync import PROGRAM
 from lakehouse.metastore import Metastore
-from ops.catalog.sync import PROGRAM
-from testbed.engines.trino import Trino
+from lakehouse.model.inventory import Inventory
+from suites.testbed.engines.trino import Trino
 from tests.cluster.changing import Verb
 from tests.cluster.machines import Machine, Machines
 from tests.cluster.test_catalog_serve import served

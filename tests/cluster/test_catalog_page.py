@@ -10,7 +10,7 @@ import pytest
 
 from lakehouse.metastore import Metastore
 from lakehouse.run import ROOT
-from testbed.engines.trino import Trino
+from suites.testbed.engines.trino import Trino
 from tests import pages
 from tests.cluster.changing import Verb
 

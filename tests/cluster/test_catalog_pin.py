@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from lakehouse.catalog import hooks
-from lakehouse.inventory import Inventory
-from ops.clients import MetastoreSession
-from ops.status import placement
-from testbed.engines.trino import Trino
+from lakehouse.clients import MetastoreSession
+from lakehouse.model import placement
+from lakehouse.model.inventory import Inventory
+from suites.testbed.engines.trino import Trino
 from tests.cluster.changing import Verb
 
 pytestmark = [pytest.mark.cluster, pytest.mark.longdrill]

@@ -27,14 +27,13 @@ from hive_metastore.ttypes import (
     SQLPrimaryKey,
 )
 
-from lakehouse import inventory
 from lakehouse.catalog import hooks
 from lakehouse.catalog.shared_files import SHARED
-from lakehouse.inventory import Inventory
+from lakehouse.clients import Files
 from lakehouse.metastore import Metastore
-from ops.clients import Files
-from ops.status import placement
-from testbed.engines.trino import Trino
+from lakehouse.model import inventory, placement
+from lakehouse.model.inventory import Inventory
+from suites.testbed.engines.trino import Trino
 from tests.cluster.changing import Verb
 
 pytestmark = [pytest.mark.cluster, pytest.mark.longdrill]
@@ -148,9 +147,9 @@ def test_a_table_that_changes_after_the_plan_is_left_as_it_is(
     hook.parent.mkdir(exist_ok=True)
     hook.write_text(
         f"#!{sys.executable}\n"
-        "from lakehouse import inventory\n"
-        "from ops.clients import MetastoreSession\n"
-        "from ops.status import placement\n"
+        "from lakehouse.model import inventory\n"
+        "from lakehouse.clients import MetastoreSession\n"
+        "from lakehouse.model import placement\n"
         f"with MetastoreSession(placement.read(inventory.load({str(cluster.path)!r}))) as metastore:\n"
         f"    there = metastore.call('get_table', {tables!r}, 'days')\n"
         "    there.parameters['mine'] = '2'\n"

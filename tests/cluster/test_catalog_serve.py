@@ -12,11 +12,11 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from lakehouse.inventory import Inventory
-from ops.clients import MetastoreSession
-from ops.status import placement
-from testbed.engines import EngineError
-from testbed.engines.trino import Trino
+from lakehouse.clients import MetastoreSession
+from lakehouse.model import placement
+from lakehouse.model.inventory import Inventory
+from suites.testbed.engines import EngineError
+from suites.testbed.engines.trino import Trino
 from tests.cluster.changing import Verb, stopped
 from tests.cluster.machines import Machine, Machines
 

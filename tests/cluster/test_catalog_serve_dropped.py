@@ -9,12 +9,12 @@ from contextlib import closing, contextmanager
 import pytest
 
 from lakehouse.catalog import snapshots
-from lakehouse.inventory import Inventory
 from lakehouse.metastore import Metastore, Options
+from lakehouse.model.inventory import Inventory
 from plugins.module_utils.lakehouse.webhdfs import WebHdfs
-from testbed.engines import EngineError
-from testbed.engines.flink import Flink
-from testbed.engines.trino import Trino
+from suites.testbed.engines import EngineError
+from suites.testbed.engines.flink import Flink
+from suites.testbed.engines.trino import Trino
 from tests.cluster.changing import Verb
 from tests.cluster.machines import Machine, Machines
 from tests.cluster.test_catalog_serve import _spark as spark_in

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from hive_metastore.ttypes import Database
 
-from lakehouse.inventory import Inventory
-from ops.catalog.sync import PROGRAM
-from ops.clients import MetastoreSession
-from ops.status import placement
-from testbed.waiting import wait_for
+from lakehouse.clients import MetastoreSession
+from lakehouse.cluster_catalog.sync import PROGRAM
+from lakehouse.model import placement
+from lakehouse.model.inventory import Inventory
+from suites.testbed.waiting import wait_for
 from tests.cluster.changing import Verb, answers, stopped, unit_of
 from tests.cluster.machines import Machine, Machines
 

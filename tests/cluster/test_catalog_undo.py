@@ -17,11 +17,11 @@ import pytest
 from lakehouse.catalog import snapshots
 from lakehouse.catalog.hosted.warehouse import Warehouse
 from lakehouse.errors import LakehouseError
-from lakehouse.inventory import Inventory
+from lakehouse.model.inventory import Inventory
 from plugins.module_utils.lakehouse.webhdfs import WebHdfs
-from testbed.engines.flink import Flink
-from testbed.engines.trino import Trino
-from testbed.waiting import wait_for
+from suites.testbed.engines.flink import Flink
+from suites.testbed.engines.trino import Trino
+from suites.testbed.waiting import wait_for
 from tests.cluster import looking
 from tests.cluster.changing import Verb
 from tests.cluster.machines import Machine, Machines

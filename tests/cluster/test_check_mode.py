@@ -6,7 +6,7 @@ import secrets
 
 import pytest
 
-from lakehouse.inventory import Inventory
+from lakehouse.model.inventory import Inventory
 from tests.cluster.machines import Machine, Machines
 from tests.cluster.playbooks import Ansible
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lakehouse.inventory import Inventory
+from lakehouse.model.inventory import Inventory
 from tests.cluster.machines import Machine, Machines
 
 pytestmark = [pytest.mark.cluster]

@@ -26,7 +26,7 @@ from hive_metastore.ttypes import (
     MetaException,
 )
 
-from testbed.waiting import wait_for
+from suites.testbed.waiting import wait_for
 from tests.cluster import side_metastore
 from tests.cluster.catalog_database import held, waiting
 from tests.cluster.machines import Machine, Machines

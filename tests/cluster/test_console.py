@@ -16,10 +16,10 @@ from dataclasses import dataclass
 
 import pytest
 
-from lakehouse import services
-from lakehouse.inventory import Inventory
+from lakehouse.model import services
+from lakehouse.model.inventory import Inventory
 from lakehouse.run import ROOT
-from testbed.engines.trino import Trino
+from suites.testbed.engines.trino import Trino
 from tests import pages
 from tests.cluster.browser import Browser, browser
 from tests.cluster.looking import secrets

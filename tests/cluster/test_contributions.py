@@ -14,7 +14,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from lakehouse import run
-from lakehouse.inventory import Inventory
+from lakehouse.model.inventory import Inventory
 from plugins.module_utils.lakehouse import probes
 from tests import contributions
 from tests.cluster.machines import Machines
@@ -29,8 +29,8 @@ VOTERS = ("alpha1", "beta2", "gamma3")
 # Prints where each service of an inventory has metrics of its JVM, as the catalogue of the copy says.
 METRICS = """
 import json, sys
-from lakehouse import endpoints, inventory
-from ops.status import placement
+from lakehouse.model import endpoints, inventory
+from lakehouse.model import placement
 
 cluster = placement.read(inventory.load(sys.argv[1]))
 print(json.dumps({
@@ -85,7 +85,7 @@ def pages_written(request: pytest.FixtureRequest, tmp_path: Path) -> Tree:
     tree = Tree(tmp_path / request.param)
     tree.contribute(contributions.FOLDER / request.param)
     tree.with_history()
-    for module in ("lakehouse.dev.roledocs", "ops.doctor.failures", "tests.render.rendering"):
+    for module in ("lakehouse.dev.roledocs", "lakehouse.doctor.failures", "tests.render.rendering"):
         written = tree.call("python", "-m", module)
         assert written.returncode == 0, written.stdout + written.stderr
     return tree

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import pytest
 from hive_metastore.ttypes import Database
 
-from lakehouse.inventory import Inventory
-from ops.console import look
+from lakehouse.console import look
+from lakehouse.model.inventory import Inventory
 from tests import strangers
 from tests.cluster.changing import Verb
 from tests.cluster.machines import Machine, Machines

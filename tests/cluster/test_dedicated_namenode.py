@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from lakehouse import inventory, nodes, services
-from lakehouse.inventory import Inventory
+from lakehouse.local import nodes
+from lakehouse.model import inventory, services
+from lakehouse.model.inventory import Inventory
 from lakehouse.run import BUILD, ROOT
-from testbed.waiting import wait_for
+from suites.testbed.waiting import wait_for
 from tests.cluster.looking import look
 from tests.cluster.machines import namenode_of, reached
 from tests.cluster.playbooks import Ansible

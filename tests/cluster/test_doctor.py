@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lakehouse.inventory import Host, Inventory
+from lakehouse.model.inventory import Host, Inventory
 from tests.cluster import changing
 from tests.cluster.looking import DOCTOR_SECONDS, Said, doctor, look, paused, secrets
 

@@ -12,7 +12,7 @@ import pytest
 from jinja2 import Environment, StrictUndefined
 
 from lakehouse import yamlfile
-from lakehouse.inventory import Host, Inventory
+from lakehouse.model.inventory import Host, Inventory
 from plugins.module_utils.lakehouse import host_state
 from tests.cluster.looking import Said, doctor
 from tests.cluster.machines import Machines

@@ -14,10 +14,10 @@ import pytest
 from jinja2 import Environment, StrictUndefined
 
 from lakehouse import yamlfile
-from lakehouse.inventory import Host, Inventory
+from lakehouse.doctor.diagnosis import CHECKS
+from lakehouse.model.inventory import Host, Inventory
 from lakehouse.run import ROOT
-from ops.doctor.diagnosis import CHECKS
-from testbed.waiting import wait_for
+from suites.testbed.waiting import wait_for
 from tests.cluster.looking import Said, doctor
 from tests.cluster.machines import Machines
 

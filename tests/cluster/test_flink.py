@@ -13,11 +13,11 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from lakehouse.inventory import Inventory
-from testbed.engines import EngineError
-from testbed.engines.flink import Flink
-from testbed.namenode import NameNode
-from testbed.waiting import wait_for
+from lakehouse.model.inventory import Inventory
+from suites.testbed.engines import EngineError
+from suites.testbed.engines.flink import Flink
+from suites.testbed.namenode import NameNode
+from suites.testbed.waiting import wait_for
 from tests.cluster import changing
 from tests.cluster.machines import Machine, Machines
 from tests.cluster.playbooks import Ansible

@@ -7,9 +7,9 @@ from contextlib import contextmanager, nullcontext
 
 import pytest
 
-from lakehouse.inventory import Inventory
-from testbed.namenode import NameNode, NameNodeError
-from testbed.waiting import wait_for
+from lakehouse.model.inventory import Inventory
+from suites.testbed.namenode import NameNode, NameNodeError
+from suites.testbed.waiting import wait_for
 from tests.cluster.machines import Machine, Machines
 from tests.cluster.playbooks import Ansible, Outcome
 

@@ -19,9 +19,9 @@ from ansible.module_utils.lakehouse import metastore_sql
 
 from lakehouse import artifacts
 from lakehouse.artifacts import releases
-from lakehouse.inventory import Inventory
-from testbed.namenode import NameNode
-from testbed.waiting import wait_for
+from lakehouse.model.inventory import Inventory
+from suites.testbed.namenode import NameNode
+from suites.testbed.waiting import wait_for
 from tests.cluster import bills, side_metastore
 from tests.cluster.machines import Machine, Machines
 from tests.cluster.playbooks import Ansible

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import pytest
 
-from lakehouse import nodes
-from lakehouse.inventory import Host, Inventory
-from testbed.namenode import NameNode
-from testbed.waiting import wait_for
+from lakehouse.local import nodes
+from lakehouse.model.inventory import Host, Inventory
+from suites.testbed.namenode import NameNode
+from suites.testbed.waiting import wait_for
 from tests.cluster.daemons import placements
 from tests.cluster.machines import Machine, Machines, kill
 from tests.cluster.playbooks import Ansible, Outcome

@@ -35,8 +35,8 @@ from thrift.Thrift import TApplicationException, TException, TMessageType
 from thrift.transport.TSocket import TSocket
 from thrift.transport.TTransport import TBufferedTransport
 
-from testbed.namenode import NameNode
-from testbed.waiting import wait_for
+from suites.testbed.namenode import NameNode
+from suites.testbed.waiting import wait_for
 from tests.cluster import hostile
 from tests.cluster.catalog_database import held, partitions, sql, waiting
 from tests.cluster.machines import Machine, Machines

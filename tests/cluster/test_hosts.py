@@ -8,9 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from lakehouse.inventory import Inventory
+from lakehouse.model.inventory import Inventory
 from plugins.module_utils.lakehouse import probes
-from testbed.waiting import wait_for
+from suites.testbed.waiting import wait_for
 from tests.cluster.machines import Machine, Machines
 from tests.cluster.playbooks import Ansible
 

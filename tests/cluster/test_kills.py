@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from lakehouse import profile
-from lakehouse.inventory import Inventory
+from lakehouse.backup.create import UNIT
+from lakehouse.model import profile
+from lakehouse.model.inventory import Inventory
 from lakehouse.run import ROOT, program
-from ops.backup.create import UNIT
-from testbed.engines.trino import Trino
-from testbed.namenode import NameNode
+from suites.testbed.engines.trino import Trino
+from suites.testbed.namenode import NameNode
 from tests.cluster import bills, changing, kills
 from tests.cluster.changing import Verb
 from tests.cluster.fingerprints import fingerprints

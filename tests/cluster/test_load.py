@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from lakehouse.inventory import Inventory
+from lakehouse.model.inventory import Inventory
 from tests.cluster.machines import Machines
 
 pytestmark = pytest.mark.cluster

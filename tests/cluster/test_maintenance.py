@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from lakehouse.inventory import Host, Inventory
-from testbed.namenode import NameNode
-from testbed.waiting import wait_for
+from lakehouse.model.inventory import Host, Inventory
+from suites.testbed.namenode import NameNode
+from suites.testbed.waiting import wait_for
 from tests.cluster import changing
 from tests.cluster.changing import Verb
 from tests.cluster.machines import Machines

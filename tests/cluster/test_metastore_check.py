@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lakehouse.inventory import Inventory
+from lakehouse.model.inventory import Inventory
 from tests.cluster.changing import Verb, answers, stopped
 from tests.cluster.machines import Machines
 

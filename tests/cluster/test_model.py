@@ -12,19 +12,19 @@ import lakehouse_clients
 import pytest
 
 from lakehouse import run
-from matrix.cross.engines import Engines
-from matrix.model import limits, recorded
-from matrix.model.exploring import explore
-from matrix.model.fixes import FIXES, Fix
-from matrix.model.recorded import Example
-from matrix.model.replay import replay
-from matrix.model.world import ClusterWorld
-from testbed import connect_server, endpoints, sessions, tables
-from testbed.databases import Databases
-from testbed.endpoints import DEFAULT_PATH
-from testbed.formats import ONE_OF_EACH_FAMILY
-from testbed.namenode import NameNode
-from testbed.transport import reach
+from suites.matrix.cross.engines import Engines
+from suites.matrix.model import limits, recorded
+from suites.matrix.model.exploring import explore
+from suites.matrix.model.fixes import FIXES, Fix
+from suites.matrix.model.recorded import Example
+from suites.matrix.model.replay import replay
+from suites.matrix.model.world import ClusterWorld
+from suites.testbed import connect_server, endpoints, sessions, tables
+from suites.testbed.databases import Databases
+from suites.testbed.endpoints import DEFAULT_PATH
+from suites.testbed.formats import ONE_OF_EACH_FAMILY
+from suites.testbed.namenode import NameNode
+from suites.testbed.transport import reach
 
 pytestmark = [pytest.mark.cluster, pytest.mark.longdrill]
 

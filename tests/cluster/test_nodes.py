@@ -15,9 +15,11 @@ import yaml
 from docker.models.containers import Container
 from docker.types import IPAMConfig, IPAMPool
 
-from lakehouse import inventory, nodes, run
+from lakehouse import run
 from lakehouse.errors import LakehouseError
-from lakehouse.nodes import owner
+from lakehouse.local import nodes
+from lakehouse.local.nodes import owner
+from lakehouse.model import inventory
 
 pytestmark = pytest.mark.cluster
 

@@ -20,9 +20,9 @@ from hive_metastore.ttypes import (
     Table,
 )
 
-from lakehouse.inventory import Inventory
-from testbed.engines.flink import Flink
-from testbed.engines.trino import Trino
+from lakehouse.model.inventory import Inventory
+from suites.testbed.engines.flink import Flink
+from suites.testbed.engines.trino import Trino
 from tests.cluster import side_metastore
 from tests.cluster.machines import Machine, Machines
 from tests.cluster.metastore_port import connected, iceberg_table

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lakehouse import profile
+from lakehouse.model import profile
 from tests.cluster.changing import Verb
 from tests.cluster.machines import Machines
 from tests.cluster.playbooks import Ansible

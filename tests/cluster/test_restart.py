@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from lakehouse.inventory import Inventory
-from ops.change import run
-from ops.status import placement
-from testbed.engines.trino import Trino
-from testbed.namenode import NameNode
-from testbed.tables import suffix
-from testbed.waiting import wait_for
+from lakehouse.model import placement
+from lakehouse.model.inventory import Inventory
+from lakehouse.rolling import run
+from suites.testbed.engines.trino import Trino
+from suites.testbed.namenode import NameNode
+from suites.testbed.tables import suffix
+from suites.testbed.waiting import wait_for
 from tests.cluster import changing
 from tests.cluster.changing import Verb
 from tests.cluster.machines import Machines

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from lakehouse.inventory import Inventory
-from testbed.engines.trino import Trino
+from lakehouse.model.inventory import Inventory
+from suites.testbed.engines.trino import Trino
 from tests.cluster.changing import Verb, line_with
 from tests.cluster.looking import Said, look
 from tests.cluster.machines import Machine, Machines

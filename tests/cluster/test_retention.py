@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from lakehouse import defaults
-from lakehouse.inventory import Inventory
+from lakehouse.model import defaults
+from lakehouse.model.inventory import Inventory
 from tests.cluster.machines import Machine
 
 pytestmark = pytest.mark.cluster

@@ -6,10 +6,10 @@ from itertools import pairwise
 
 import pytest
 
-from lakehouse.inventory import Inventory
-from testbed.namenode import NameNode
-from testbed.tables import suffix
-from testbed.waiting import wait_for
+from lakehouse.model.inventory import Inventory
+from suites.testbed.namenode import NameNode
+from suites.testbed.tables import suffix
+from suites.testbed.waiting import wait_for
 from tests.cluster import changing
 from tests.cluster.machines import Machines
 from tests.cluster.playbooks import Ansible

@@ -17,14 +17,15 @@ import pytest
 import requests
 import yaml
 
-from lakehouse import inventory, nodes
-from lakehouse.inventory import Host, Inventory
+from lakehouse.local import nodes
+from lakehouse.model import inventory
+from lakehouse.model.inventory import Host, Inventory
 from lakehouse.run import BUILD
-from testbed.engines.flink import Flink
-from testbed.engines.spark import pause
-from testbed.engines.trino import Trino
-from testbed.namenode import NameNode
-from testbed.waiting import wait_for
+from suites.testbed.engines.flink import Flink
+from suites.testbed.engines.spark import pause
+from suites.testbed.engines.trino import Trino
+from suites.testbed.namenode import NameNode
+from suites.testbed.waiting import wait_for
 from tests.cluster import changing
 from tests.cluster.changing import Verb
 from tests.cluster.kills import SHARES, Kills

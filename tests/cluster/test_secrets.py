@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from ansible.module_utils.lakehouse import credentials
 
-from lakehouse.inventory import Inventory
+from lakehouse.model.inventory import Inventory
 from lakehouse.run import BUILD, ROOT
 from tests.cluster.machines import Machine, Machines
 from tests.cluster.playbooks import Ansible

@@ -26,11 +26,11 @@ from xml.sax.saxutils import escape
 
 import pytest
 
-from lakehouse.inventory import Inventory
+from lakehouse.maybe import Answer
+from lakehouse.model.inventory import Inventory
+from lakehouse.remote import openssh
+from lakehouse.remote.openssh import Line
 from lakehouse.run import ROOT
-from ops import remote
-from ops.maybe import Answer
-from ops.remote import Line
 from tests import pages
 from tests.cluster import looking
 from tests.cluster.looking import Said, paused
@@ -239,7 +239,7 @@ def planted(machine: Machine, file: str, text: str, owner: str = "root") -> Iter
     """A file that was not there before, for a while; no argument list tells what is in it."""
     place, said = shlex.quote(file), list[Line]()
     script = f"test ! -e {place} && umask 077 && {{ cat; echo; }} > {place} && chown {owner} {place}"
-    ended = remote.run({machine.name: script}, [machine.host], said.append, LIMIT_SECONDS, text)
+    ended = openssh.run({machine.name: script}, [machine.host], said.append, LIMIT_SECONDS, text)
     assert ended == {machine.name: Answer(0)}, said
     try:
         yield

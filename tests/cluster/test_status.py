@@ -8,9 +8,9 @@ from contextlib import ExitStack
 import pytest
 
 from lakehouse.dev import numbers
-from lakehouse.inventory import Inventory
-from testbed.namenode import NameNode
-from testbed.tables import suffix
+from lakehouse.model.inventory import Inventory
+from suites.testbed.namenode import NameNode
+from suites.testbed.tables import suffix
 from tests.cluster import changing
 from tests.cluster.changing import Verb
 from tests.cluster.daemons import placements

@@ -15,9 +15,9 @@ import requests
 from pyspark.sql import SparkSession
 
 from lakehouse import run
-from lakehouse.inventory import Inventory
+from lakehouse.model.inventory import Inventory
 from plugins.module_utils.lakehouse import probes
-from testbed.waiting import wait_for
+from suites.testbed.waiting import wait_for
 from tests.cluster.daemons import Daemon, placements, spark_defaults
 from tests.cluster.machines import Machine, Machines
 from tests.cluster.playbooks import Ansible

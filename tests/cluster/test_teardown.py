@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from lakehouse import services
-from lakehouse.inventory import Inventory
-from testbed.engines.trino import Trino
+from lakehouse.model import services
+from lakehouse.model.inventory import Inventory
+from suites.testbed.engines.trino import Trino
 from tests.cluster.machines import Machines
 from tests.cluster.playbooks import Ansible
 

@@ -14,11 +14,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import requests
 
-from lakehouse.inventory import Inventory
-from matrix.cross.access import trino as access
-from testbed.engines import EngineError
-from testbed.engines.trino import Trino
-from testbed.waiting import wait_for
+from lakehouse.model.inventory import Inventory
+from suites.matrix.cross.access import trino as access
+from suites.testbed.engines import EngineError
+from suites.testbed.engines.trino import Trino
+from suites.testbed.waiting import wait_for
 from tests.cluster.machines import Machine, Machines
 from tests.cluster.playbooks import Ansible
 

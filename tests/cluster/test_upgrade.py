@@ -10,10 +10,10 @@ from contextlib import contextmanager
 
 import pytest
 
-from lakehouse.inventory import Inventory
-from testbed.engines.trino import Trino
-from testbed.tables import suffix
-from testbed.waiting import wait_for
+from lakehouse.model.inventory import Inventory
+from suites.testbed.engines.trino import Trino
+from suites.testbed.tables import suffix
+from suites.testbed.waiting import wait_for
 from tests.cluster import bills, changing
 from tests.cluster.changing import Verb
 from tests.cluster.fingerprints import fingerprints

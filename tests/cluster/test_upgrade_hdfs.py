@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from lakehouse.inventory import Inventory
-from testbed.namenode import NameNode
-from testbed.waiting import wait_for
+from lakehouse.model.inventory import Inventory
+from suites.testbed.namenode import NameNode
+from suites.testbed.waiting import wait_for
 from tests.cluster import bills, changing, stream
 from tests.cluster.changing import Verb
 from tests.cluster.looking import look

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from lakehouse.inventory import Inventory
+from lakehouse.model.inventory import Inventory
 from tests.cluster.changing import Verb
 from tests.cluster.machines import Machine, Machines
 

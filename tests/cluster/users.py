@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 
-from testbed.engines.trino import Trino
+from suites.testbed.engines.trino import Trino
 from tests.cluster.machines import Machine
 from tests.cluster.stream import Stream, commits, queries
 

@@ -16,14 +16,14 @@ from docker.errors import APIError
 from docker.models.containers import Container
 
 from lakehouse import run
-from lakehouse.compose import dotenv, stack
-from lakehouse.compose.dotenv import Settings
-from lakehouse.compose.labels import PROJECT_LABEL
-from lakehouse.nodes import docker_api
-from testbed import waiting
-from testbed.engines.facade import Row
-from testbed.engines.spark import Spark
-from testbed.tables import suffix
+from lakehouse.local.compose import dotenv, stack
+from lakehouse.local.compose.dotenv import Settings
+from lakehouse.local.compose.labels import PROJECT_LABEL
+from lakehouse.local.nodes import docker_api
+from suites.testbed import waiting
+from suites.testbed.engines.facade import Row
+from suites.testbed.engines.spark import Spark
+from suites.testbed.tables import suffix
 
 ENV_FILE = Path(__file__).with_name("test.env")
 EVIDENCE_LINES = "15"

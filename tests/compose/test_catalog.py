@@ -10,12 +10,12 @@ from collections.abc import Iterator
 import pytest
 
 from lakehouse import run
-from lakehouse.compose import stack
-from lakehouse.compose.dotenv import Settings
-from lakehouse.nodes import docker_api
-from testbed.engines import EngineError
-from testbed.engines.trino import Trino
-from testbed.tables import suffix
+from lakehouse.local.compose import stack
+from lakehouse.local.compose.dotenv import Settings
+from lakehouse.local.nodes import docker_api
+from suites.testbed.engines import EngineError
+from suites.testbed.engines.trino import Trino
+from suites.testbed.tables import suffix
 from tests import pages
 from tests.compose.conftest import ENV_FILE, connect, elsewhere, lakehouse, succeed, surroundings, up
 

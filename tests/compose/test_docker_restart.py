@@ -15,12 +15,13 @@ from pathlib import Path
 import pytest
 from docker.models.containers import Container
 
-from lakehouse import nodes, run
-from lakehouse.compose import running
-from lakehouse.compose.dotenv import Settings
-from lakehouse.compose.labels import PROJECT_LABEL, SERVICE_LABEL
-from lakehouse.nodes import docker_api
-from testbed.waiting import wait_for
+from lakehouse import run
+from lakehouse.local import nodes
+from lakehouse.local.compose import running
+from lakehouse.local.compose.dotenv import Settings
+from lakehouse.local.compose.labels import PROJECT_LABEL, SERVICE_LABEL
+from lakehouse.local.nodes import docker_api
+from suites.testbed.waiting import wait_for
 from tests.compose.conftest import BIRDS, connect, succeed
 
 pytestmark = [pytest.mark.cluster, pytest.mark.longdrill]

@@ -12,10 +12,10 @@ from pathlib import PurePosixPath
 import docker
 import pytest
 
-from lakehouse.compose.dotenv import Settings
-from lakehouse.compose.labels import PROJECT_LABEL, SERVICE_LABEL
-from lakehouse.nodes import docker_api
-from testbed.engines.spark import Spark
+from lakehouse.local.compose.dotenv import Settings
+from lakehouse.local.compose.labels import PROJECT_LABEL, SERVICE_LABEL
+from lakehouse.local.nodes import docker_api
+from suites.testbed.engines.spark import Spark
 from tests.compose.conftest import ENV_FILE, connect, files, image, kill, succeed, up, volumes
 
 pytestmark = [pytest.mark.cluster, pytest.mark.longdrill]

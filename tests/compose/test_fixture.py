@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from lakehouse import run
-from lakehouse.compose.dotenv import Settings
+from lakehouse.local.compose.dotenv import Settings
 
 PAGE = run.ROOT / "docs" / "compose.md"
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)

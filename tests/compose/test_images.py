@@ -11,9 +11,9 @@ from docker.models.images import Image
 
 from lakehouse import run, verbs
 from lakehouse.artifacts.manifest import Manifest
-from lakehouse.compose.dotenv import Settings
-from lakehouse.compose.images import FAMILIES, Family
-from lakehouse.nodes import docker_api
+from lakehouse.local.compose.dotenv import Settings
+from lakehouse.local.compose.images import FAMILIES, Family
+from lakehouse.local.nodes import docker_api
 from tests.compose.conftest import files, image
 
 pytestmark = pytest.mark.cluster

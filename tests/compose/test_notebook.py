@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from lakehouse.compose.dotenv import Settings
+from lakehouse.local.compose.dotenv import Settings
 from tests.compose.conftest import BIRDS, compose
 
 pytestmark = pytest.mark.cluster

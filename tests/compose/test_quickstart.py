@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import pytest
 
-from lakehouse.compose.dotenv import FOLDER, Settings
-from lakehouse.nodes import docker_api
+from lakehouse.local.compose.dotenv import FOLDER, Settings
+from lakehouse.local.nodes import docker_api
 from tests.compose.conftest import compose, files
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "quickstart.md"

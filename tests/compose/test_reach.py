@@ -13,15 +13,15 @@ from lakehouse_clients.names import Name
 from lakehouse_clients.settings import USER_VARIABLE
 
 from lakehouse import run
-from lakehouse.compose import names
-from lakehouse.compose.dotenv import Settings
-from testbed import metastore
-from testbed.endpoints import Endpoints, load
-from testbed.engines.flink import Flink
-from testbed.engines.spark import Spark
-from testbed.engines.trino import Trino
-from testbed.namenode import NameNode
-from testbed.tables import suffix
+from lakehouse.local.compose import names
+from lakehouse.local.compose.dotenv import Settings
+from suites.testbed import metastore
+from suites.testbed.endpoints import Endpoints, load
+from suites.testbed.engines.flink import Flink
+from suites.testbed.engines.spark import Spark
+from suites.testbed.engines.trino import Trino
+from suites.testbed.namenode import NameNode
+from suites.testbed.tables import suffix
 from tests.compose.conftest import BIRDS
 
 pytestmark = pytest.mark.cluster

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from lakehouse import run
-from lakehouse.compose.dotenv import Settings
-from lakehouse.compose.labels import PROJECT_LABEL
-from lakehouse.nodes import docker_api
-from testbed.engines.spark import Spark
-from testbed.tables import suffix
+from lakehouse.local.compose.dotenv import Settings
+from lakehouse.local.compose.labels import PROJECT_LABEL
+from lakehouse.local.nodes import docker_api
+from suites.testbed.engines.spark import Spark
+from suites.testbed.tables import suffix
 from tests.compose.conftest import BIRDS, ENV_FILE, compose, elsewhere, image, lakehouse, succeed
 
 pytestmark = pytest.mark.cluster

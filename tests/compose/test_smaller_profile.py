@@ -6,12 +6,12 @@ from contextlib import closing
 
 import pytest
 
-from lakehouse.compose import running
-from lakehouse.compose.dotenv import Settings
-from lakehouse.compose.labels import SERVICE_LABEL
-from lakehouse.nodes import docker_api
-from testbed.engines.flink import Flink
-from testbed.engines.trino import Trino
+from lakehouse.local.compose import running
+from lakehouse.local.compose.dotenv import Settings
+from lakehouse.local.compose.labels import SERVICE_LABEL
+from lakehouse.local.nodes import docker_api
+from suites.testbed.engines.flink import Flink
+from suites.testbed.engines.trino import Trino
 from tests.compose.conftest import BIRDS, ENV_FILE, connect, succeed, up
 
 pytestmark = [pytest.mark.cluster, pytest.mark.longdrill]

@@ -16,14 +16,14 @@ import pytest
 from ansible.module_utils.lakehouse import metastore_schema
 
 from lakehouse import run
-from lakehouse.compose import dotenv
-from lakehouse.compose.dotenv import DATANODES_VARIABLE, Settings
-from lakehouse.compose.labels import PROJECT_LABEL, SERVICE_LABEL
-from lakehouse.nodes import docker_api
-from testbed.engines.spark import Spark
-from testbed.namenode import NameNode
-from testbed.placement import Ledger
-from testbed.waiting import wait_for
+from lakehouse.local.compose import dotenv
+from lakehouse.local.compose.dotenv import DATANODES_VARIABLE, Settings
+from lakehouse.local.compose.labels import PROJECT_LABEL, SERVICE_LABEL
+from lakehouse.local.nodes import docker_api
+from suites.testbed.engines.spark import Spark
+from suites.testbed.namenode import NameNode
+from suites.testbed.placement import Ledger
+from suites.testbed.waiting import wait_for
 from tests.compose.conftest import another, compose, connect, kill, succeed, surroundings, volumes
 
 pytestmark = [pytest.mark.cluster, pytest.mark.longdrill]

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from dotenv import dotenv_values
 
-from lakehouse import inventory as inventories
-from lakehouse.compose.dotenv import DATANODES_VARIABLE, DEFAULT_FILE
+from lakehouse.local.compose.dotenv import DATANODES_VARIABLE, DEFAULT_FILE
+from lakehouse.model import inventory as inventories
 from tests.render import golden_files
 
 REPOSITORY = Path(__file__).resolve().parents[2]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from lakehouse import run
-from lakehouse.compose.dotenv import EVERYWHERE
+from lakehouse.local.compose.dotenv import EVERYWHERE
 from lakehouse.report import cluster
 from tests.render import rendering
 

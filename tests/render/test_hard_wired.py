@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lakehouse import defaults, inventory, services
+from lakehouse.model import defaults, inventory, services
 from tests.render import rendering
 
 # Accounts have the name of what they run.

@@ -13,7 +13,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from lakehouse import inventory, services, yamlfile
+from lakehouse import yamlfile
+from lakehouse.model import inventory, services
 from tests.render import golden_files, rendering
 
 Rendered = dict[str, dict[str, str]]

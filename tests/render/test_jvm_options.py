@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lakehouse import inventory, services
+from lakehouse.model import inventory, services
 from tests.render import golden_files, rendering
 from tests.trees import Tree
 

@@ -107,7 +107,7 @@ HOST = "\necho:\n  hosts:\n    beta2:\n"
 ASKED = """\
 import json, sys
 from pathlib import Path
-from lakehouse import services
+from lakehouse.model import services
 from lakehouse.dev import placementdocs, roledocs
 from lakehouse.report import cluster, picture
 found = cluster.read(Path(sys.argv[1]))
@@ -130,9 +130,9 @@ print(json.dumps([plan(placed.cluster({"n1": of}, {})).sizes["n1"] for of in mac
 RESTARTED = """\
 import json
 from dataclasses import asdict
-from lakehouse import inventory
-from ops.change import ready, steps
-from ops.status import placement
+from lakehouse.model import inventory
+from lakehouse.rolling import ready, steps
+from lakehouse.model import placement
 found = placement.read(inventory.load("tests/inventory"))
 [step] = steps.plan(found, "echo", None)
 host = next(host for host in found.hosts if host.name == step.host)

@@ -14,13 +14,13 @@ from typing import Any, cast
 import pytest
 from ansible.errors import AnsibleLookupError
 
-from lakehouse import inventory, play, readiness, run, services
-from ops.change import ready, restart
-from ops.change.facts import Living
-from ops.change.steps import Step
-from ops.probing import Probe, Session, Shell
-from ops.status import placement
-from ops.status.placement import Cluster
+from lakehouse import run
+from lakehouse.model import inventory, placement, play, readiness, services
+from lakehouse.model.placement import Cluster
+from lakehouse.remote.probing import Probe, Session, Shell
+from lakehouse.rolling import ready, restart
+from lakehouse.rolling.facts import Living
+from lakehouse.rolling.steps import Step
 from tests.render import rendering
 
 # In a role, or as the row of a unit in one.

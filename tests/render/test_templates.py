@@ -15,7 +15,7 @@ from ansible.parsing.dataloader import DataLoader
 from ansible.plugins.loader import filter_loader
 from ansible.template import Templar
 
-from lakehouse import inventory
+from lakehouse.model import inventory
 from plugins.action import lakehouse_config_files as config_files
 from plugins.filter.config import overridden
 from plugins.module_utils.lakehouse.environment_file import environment_of

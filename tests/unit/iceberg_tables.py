@@ -24,7 +24,7 @@ from pyiceberg.transforms import IdentityTransform
 from pyiceberg.typedef import Record
 from pyiceberg.types import IntegerType, NestedField, StringType
 
-from lakehouse.table_files import Files
+from lakehouse.tables.table_files import Files
 from tests.unit.iceberg_files import COUNTS, Output
 
 PLACE, LIST, MANIFEST = "hdfs://lake/t/metadata/1.metadata.json", "/t/metadata/list", "/t/metadata/manifest"

@@ -14,7 +14,7 @@ from lakehouse.run import ROOT
 @cache
 def functions() -> frozenset[str]:
     """Every test function of the repository."""
-    paths = [path for top in ("matrix", "smoke", "tests") for path in (ROOT / top).rglob("*.py")]
+    paths = [path for top in ("suites", "smoke", "tests") for path in (ROOT / top).rglob("*.py")]
     texts = (path.read_text(encoding="utf-8") for path in paths)
     return frozenset(name for text in texts for name in re.findall(r"def (test_\w+)\(", text))
 

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from lakehouse.maybe import Answer
+from lakehouse.model.placement import Cluster
+from lakehouse.remote.probing import Reply
+from lakehouse.rolling import journal, lock, run
+from lakehouse.rolling.lock import Holder
+from lakehouse.rolling.result import RunResult
+from lakehouse.rolling.run import Confirmed, Plan, Running, Work
 from lakehouse.shared_options import ChangeOptions
-from ops.change import journal, lock, run
-from ops.change.lock import Holder
-from ops.change.result import RunResult
-from ops.change.run import Confirmed, Plan, Running, Work
-from ops.maybe import Answer
-from ops.probing import Reply
-from ops.status.placement import Cluster
 
 HOLDER = Holder("r17", "restart", "ops", "ops1", 4121, 0.0, "abc")
 Host = Callable[[str], Answer[Reply]]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lakehouse.errors import LakehouseError
-from matrix.cross.access import INTERFACES, table, trino
+from suites.matrix.cross.access import INTERFACES, table, trino
 
 WITHOUT_ONE = "HDFS:\n  list a table's folder: [member]\n"
 

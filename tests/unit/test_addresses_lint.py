@@ -28,17 +28,17 @@ def a_checkout(folder: Path, path: str, text: str, *record: str) -> Path:
         ("roles/a/vars/main.yml", "url: \"{{ 'http://' ~ host }}\"", "puts a URI together"),
         ("playbooks/a.yml", "url: http://past:{{ lakehouse_ports.catalog_past }}", "puts a URI together"),
         ("templates/a.j2", "jdbc:postgresql://{{ host }}/db", "puts a URI together"),
-        ("ops/a.py", 'url = f"http://{host}:{port}"', "puts a URI together"),
-        ("ops/a.py", 'url = "sc://{}".format(place)', "puts a URI together"),
+        ("lakehouse/a.py", 'url = f"http://{host}:{port}"', "puts a URI together"),
+        ("lakehouse/a.py", 'url = "sc://{}".format(place)', "puts a URI together"),
         (
             "roles/a/tasks/main.yml",
             "delegate_to: \"{{ groups['namenode'] | first }}\"",
             "takes the first host",
         ),
         ("roles/a/tasks/main.yml", 'delegate_to: "{{ groups.namenode[0] }}"', "takes the first host"),
-        ("ops/a.py", '    [host] = living.having("namenode")', "takes the only or the first host"),
-        ("ops/a.py", 'host = cluster.running("postgresql")[0]', "takes the only or the first host"),
-        ("ops/a.py", 'port = host.variables["lakehouse_ports"]["metastore"]', "reads a port"),
+        ("lakehouse/a.py", '    [host] = living.having("namenode")', "takes the only or the first host"),
+        ("lakehouse/a.py", 'host = cluster.running("postgresql")[0]', "takes the only or the first host"),
+        ("lakehouse/a.py", 'port = host.variables["lakehouse_ports"]["metastore"]', "reads a port"),
     ],
 )
 def test_a_line_that_puts_an_address_together_is_found(path: str, line: str, fault: str) -> None:
@@ -54,10 +54,10 @@ def test_a_line_that_puts_an_address_together_is_found(path: str, line: str, fau
         ("roles/a/vars/main.yml", "when: inventory_hostname in groups['postgresql']"),
         ("roles/a/vars/main.yml", 'class: "{{ hive_metastore_init_schema | first }}"'),
         ("roles/a/vars/main.yml", "# thrift://{{ host }} is what a client gets"),
-        ("ops/a.py", 'if path.startswith("hdfs://"):'),
-        ("ops/a.py", '"""See https://iceberg.apache.org/spec/."""'),
-        ("ops/a.py", "[row] = rows"),
-        ("ops/a.py", 'url = cluster.endpoint("namenode_http").uri'),
+        ("lakehouse/a.py", 'if path.startswith("hdfs://"):'),
+        ("lakehouse/a.py", '"""See https://iceberg.apache.org/spec/."""'),
+        ("lakehouse/a.py", "[row] = rows"),
+        ("lakehouse/a.py", 'url = cluster.endpoint("namenode_http").uri'),
     ],
 )
 def test_other_lines_are_left_alone(path: str, line: str) -> None:
@@ -87,7 +87,7 @@ def test_a_recorded_line_counts_as_often_as_it_is_recorded(
 
 
 def test_the_record_only_gets_shorter(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    kept, gone = f"roles/a/vars/main.yml: {BY_HAND}", "ops/a.py: url = f'http://{host}'"
+    kept, gone = f"roles/a/vars/main.yml: {BY_HAND}", "lakehouse/a.py: url = f'http://{host}'"
     a_checkout(tmp_path, "roles/a/vars/main.yml", f"{BY_HAND}\n", gone, kept)
     assert addresses.main([], tmp_path) == 1
     message = capsys.readouterr().err

@@ -21,13 +21,14 @@ import yaml
 from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar, trust_as_template
 
-from lakehouse import airgap, artifacts, run, verbs
-from lakehouse.airgap import debian, licences, writing
+from lakehouse import artifacts, run, verbs
+from lakehouse.artifacts import airgap, apt
+from lakehouse.artifacts.airgap import debian, licences, writing
 from lakehouse.artifacts.cache import Cache
 from lakehouse.artifacts.coordinates import Coordinate
 from lakehouse.artifacts.manifest import Artifact
 from lakehouse.errors import LakehouseError
-from lakehouse.nodes import apt, image
+from lakehouse.local.nodes import image
 
 JAR, WHEEL = b"the content of a jar", b"the content of a wheel"
 JAR_PATH, WHEEL_PATH = "artifacts/maven/org/a/1/a-1.jar", "wheels/b-1-py3-none-any.whl"

@@ -19,9 +19,10 @@ from backup.manifest import Backup
 from backup.reconcile import plan
 from backup.tables import Inside
 from backup.tree import Entry
-from lakehouse import cli, commands, services
+from lakehouse import cli, commands
+from lakehouse.backup import engines, postgresql, restore
 from lakehouse.errors import UsageError
-from ops.backup import engines, postgresql, restore
+from lakehouse.model import services
 from plugins.lookup import configuration_archive
 from tests.unit import patience
 from tests.unit.backup_manifests import NAME, manifest

@@ -14,9 +14,9 @@ import pytest
 from backup import run
 from backup.config import BackupError, Settings
 from backup.manifest import Backup
+from lakehouse.backup import create, engines, restore, shell
 from lakehouse.errors import LakehouseError, UsageError
-from ops.backup import create, engines, restore, shell
-from ops.status.placement import Cluster
+from lakehouse.model.placement import Cluster
 from plugins.module_utils.lakehouse import backup_manifest, checked_document
 from plugins.module_utils.lakehouse.checked_document import DocumentError
 from tests.unit import patience

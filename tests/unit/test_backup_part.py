@@ -22,11 +22,11 @@ from backup.config import BackupError, Settings
 from backup.manifest import Backup
 from backup.tree import Entry
 from lakehouse import yamlfile
+from lakehouse.backup import catalog, table_restore
+from lakehouse.backup.catalog import Place
+from lakehouse.backup.table_restore import RestoredTable
 from lakehouse.errors import LakehouseError, UsageError
 from lakehouse.run import ROOT as REPOSITORY
-from ops.backup import catalog, table_restore
-from ops.backup.catalog import Place
-from ops.backup.table_restore import RestoredTable
 from plugins.module_utils.lakehouse import backup_manifest, checked_document
 from plugins.module_utils.lakehouse.webhdfs import WebHdfs
 from tests.unit import patience

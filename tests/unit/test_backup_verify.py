@@ -22,11 +22,11 @@ from backup import manifest as manifests
 from backup.config import BackupError, Settings, made_at
 from backup.manifest import Backup, Damage
 from backup.tree import Entry
-from lakehouse import inventory
-from ops.backup import inspection, restore, shell
-from ops.change.run import Running
-from ops.status import placement, reading
-from ops.status.placement import Cluster
+from lakehouse.backup import inspection, restore, shell
+from lakehouse.model import inventory, placement
+from lakehouse.model.placement import Cluster
+from lakehouse.rolling.run import Running
+from lakehouse.status import reading
 from plugins.module_utils.lakehouse import backup_manifest
 from plugins.module_utils.lakehouse.webhdfs import NoAnswerError, WebHdfs
 from tests.unit.backup_manifests import LABEL, manifest

@@ -25,9 +25,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from lakehouse.commands import support_bundle
-from lakehouse.inventory import Host
-from ops.bundle import archive, collector, items, mask, secret_spans
-from ops.bundle.mask import MASK, Masker
+from lakehouse.model.inventory import Host
+from lakehouse.support_bundle import archive, collector, items, mask, secret_spans
+from lakehouse.support_bundle.mask import MASK, Masker
 
 # With letters that each form writes in another way.
 SECRET = "pa:55 w0rd/+é'x\"&"  # noqa: S105 -- made up

@@ -11,8 +11,8 @@ from thrift.transport.TTransport import TMemoryBuffer
 
 from lakehouse.catalog.names import Name
 from lakehouse.catalog.restoring import Operation, Step
+from lakehouse.cluster_catalog import alter, grants_and_constraints
 from lakehouse.metastore import bindings
-from ops.catalog import alter, grants_and_constraints
 
 TABLE = Name("hive", "d", "t")
 COUNTED = {

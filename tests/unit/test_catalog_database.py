@@ -22,9 +22,9 @@ from lakehouse.catalog.overlay import Overlay
 from lakehouse.catalog.reading import Stream
 from lakehouse.catalog.snapshot_reader import SnapshotReader
 from lakehouse.catalog.store import Reader, Store
+from lakehouse.cluster_catalog import live
 from lakehouse.errors import LakehouseError
 from lakehouse.run import ROOT
-from ops.catalog import live
 from tests.unit import metastore_database
 from tests.unit.metastore_database import Database
 
@@ -558,6 +558,6 @@ def test_a_lost_file_of_marks_costs_time_alone(kit: Kit, database: Database) -> 
 
 def test_the_verbs_of_a_store_need_no_cluster(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
     kit.run("commit")
-    monkeypatch.setattr("lakehouse.inventory.load", None)
+    monkeypatch.setattr("lakehouse.model.inventory.load", None)
     assert [kit.run(word)[0] for word in ("log", "show", "fsck", "tag")] == [0, 0, 0, 0]
     assert diff.Look().ignored == ()

@@ -15,8 +15,8 @@ from lakehouse.catalog import build, documents, fsck, objects
 from lakehouse.catalog.names import Name
 from lakehouse.catalog.overlay import Batch
 from lakehouse.catalog.store import Store
+from lakehouse.cluster_catalog import merging
 from lakehouse.shared_options import MergeOptions
-from ops.catalog import merging
 from tests.unit.catalog_states import commit, day, days, table, tree
 
 P = "hive.d.t/ds=2"

@@ -25,10 +25,10 @@ from lakehouse.catalog.hosted.serving import FollowedCommit
 from lakehouse.catalog.overlay import Batch
 from lakehouse.catalog.served.handler import refused
 from lakehouse.catalog.store import Entry, Store
+from lakehouse.cluster_catalog import sync
 from lakehouse.errors import LakehouseError, UsageError
 from lakehouse.run import ROOT
-from ops.catalog import sync
-from testbed.waiting import wait_for
+from suites.testbed.waiting import wait_for
 from tests.unit import metastore_database, patience
 
 WHO = "Ann <ann@example.org>"

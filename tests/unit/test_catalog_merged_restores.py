@@ -18,7 +18,7 @@ from lakehouse.catalog.overlay import Overlay
 from lakehouse.catalog.restoring import Operation, RestoreTarget
 from lakehouse.catalog.shared_files import TablePlaces, is_plain_external
 from lakehouse.catalog.snapshot_reader import SnapshotReader
-from ops.catalog.writing import Metadata
+from lakehouse.cluster_catalog.writing import Metadata
 from tests.unit.catalog_files import Complete
 from tests.unit.catalog_states import LAKE, Table, day, tree
 from tests.unit.strict_metastore import StrictMetastore

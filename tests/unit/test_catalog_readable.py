@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
+from lakehouse import clients
 from lakehouse.catalog import hooks, readable
 from lakehouse.catalog.names import Name
+from lakehouse.cluster_catalog import pinning
 from lakehouse.errors import LakehouseError
-from ops import clients
-from ops.catalog import pinning
 from tests.unit.catalog_files import Files
 from tests.unit.iceberg_files import DATA, manifest, manifest_list
 

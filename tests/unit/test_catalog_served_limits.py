@@ -19,7 +19,7 @@ from thrift.transport.TTransport import TBufferedTransport, TTransportException
 
 from lakehouse.bind_address import LOOPBACK
 from lakehouse.catalog.served.server import Limits, Server
-from testbed.waiting import wait_for
+from suites.testbed.waiting import wait_for
 from tests.unit import patience
 
 # By itself it lets no client go in the time that a test waits.

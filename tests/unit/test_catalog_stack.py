@@ -11,9 +11,9 @@ import pytest
 
 from lakehouse import cli, commands, run
 from lakehouse.catalog.store import Store
-from lakehouse.compose import dotenv, history
-from lakehouse.compose.dotenv import Settings
-from ops.catalog import targets
+from lakehouse.cluster_catalog import targets
+from lakehouse.local.compose import dotenv, history
+from lakehouse.local.compose.dotenv import Settings
 from tests.unit.test_catalog_exchange import commit
 
 

@@ -12,11 +12,11 @@ import pytest
 
 from backup import catalog as backup_catalog
 from lakehouse.catalog import query
+from lakehouse.console import look
+from lakehouse.console.view import parse_tables
+from lakehouse.doctor import probes
 from lakehouse.run import ROOT
-from ops.console import look
-from ops.console.view import parse_tables
-from ops.doctor import probes
-from ops.status import questions, reading
+from lakehouse.status import questions, reading
 from tests.unit import metastore_database
 from tests.unit.metastore_database import Database
 
@@ -47,16 +47,16 @@ CAST = re.compile(
 )
 # Every one in the SQL that reads the catalog, and why text that a user writes does not fail it.
 CASTS = {
-    ("ops/status/questions.py", "value"): "of as many digits as a bigint has",
+    ("lakehouse/status/questions.py", "value"): "of as many digits as a bigint has",
     ("lakehouse/catalog/query.py", "NULL"): "no text",
     ("lakehouse/catalog/query.py", "key"): "a TBL_ID that the same script has written",
     ("lakehouse/catalog/query.py", "tables"): "numbers that the same script has read",
     ("lakehouse/catalog/query.py", "transaction_timestamp"): "no text",
     ("lakehouse/catalog/ranges.py", "32"): "bits of a checksum",
-    ("ops/doctor/probes.py", "max_connections"): "a setting of the server",
-    ("ops/doctor/probes.py", "superuser_reserved_connections"): "a setting of the server",
+    ("lakehouse/doctor/probes.py", "max_connections"): "a setting of the server",
+    ("lakehouse/doctor/probes.py", "superuser_reserved_connections"): "a setting of the server",
 }  # fmt: skip
-READERS = ("ops/**/*.py", "lakehouse/catalog/**/*.py", "lakehouse/metastore/**/*.py", "backup/*.py")
+READERS = ("lakehouse/**/*.py", "backup/*.py")
 
 
 @pytest.fixture(scope="module")

@@ -14,9 +14,9 @@ from lakehouse.catalog import snapshots
 from lakehouse.catalog.names import Name
 from lakehouse.catalog.restoring import Copy
 from lakehouse.catalog.store import Entry
+from lakehouse.clients import Files
+from lakehouse.cluster_catalog.undeleting import Undeleting
 from lakehouse.errors import LakehouseError
-from ops.catalog.undeleting import Undeleting
-from ops.clients import Files
 from plugins.module_utils.lakehouse.webhdfs import WebHdfs
 
 ROOT, TABLE = "/lake", "/lake/d/t"

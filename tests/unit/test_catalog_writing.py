@@ -11,7 +11,7 @@ from hive_metastore.ttypes import NoSuchObjectException, Partition
 
 from lakehouse.catalog.names import Name
 from lakehouse.catalog.restoring import Operation, Step
-from ops.catalog.writing import ChangedError, Metadata, in_one_line
+from lakehouse.cluster_catalog.writing import ChangedError, Metadata, in_one_line
 
 COUNT, CHUNK = 1_200, 500
 

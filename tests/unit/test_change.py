@@ -13,20 +13,20 @@ from typing import cast
 
 import pytest
 
-from lakehouse import inventory, services
+from lakehouse import runs
 from lakehouse.errors import LakehouseError
+from lakehouse.maybe import Answer, unknown
+from lakehouse.model import inventory, placement, services
+from lakehouse.model.placement import Cluster
+from lakehouse.remote import probing
+from lakehouse.remote.probing import Reply
+from lakehouse.rolling import gate, journal, lock, marker, ready, restart, run, steps
+from lakehouse.rolling.facts import Living
+from lakehouse.rolling.gate import Facts, Unit
+from lakehouse.rolling.result import Ending, RunResult, Stopped
+from lakehouse.rolling.run import Plan, Request, Running, Work
+from lakehouse.rolling.steps import Step
 from lakehouse.shared_options import ChangeOptions
-from ops import probing
-from ops.change import gate, journal, lock, marker, ready, restart, run, runs, steps
-from ops.change.facts import Living
-from ops.change.gate import Facts, Unit
-from ops.change.result import Ending, RunResult, Stopped
-from ops.change.run import Plan, Request, Running, Work
-from ops.change.steps import Step
-from ops.maybe import Answer, unknown
-from ops.probing import Reply
-from ops.status import placement
-from ops.status.placement import Cluster
 from plugins.module_utils.lakehouse import hdfs_gate
 from plugins.module_utils.lakehouse.datanode_lists import DEAD, LIVE, unheard
 from plugins.module_utils.lakehouse.hdfs_gate import Blocks

@@ -8,21 +8,20 @@ from typing import Any, cast
 
 import pytest
 
-from lakehouse import inventory
+from lakehouse.backup import create
 from lakehouse.errors import LakehouseError
-from lakehouse.inventory import Host
+from lakehouse.maybe import Answer, unknown
+from lakehouse.model import inventory, placement
+from lakehouse.model.inventory import Host
+from lakehouse.model.placement import Cluster
+from lakehouse.outcome import Outcome
+from lakehouse.rolling import maintenance, restart, run
+from lakehouse.rolling.facts import Living
+from lakehouse.rolling.gate import Unit
+from lakehouse.rolling.journal import Run
+from lakehouse.rolling.result import Ending
+from lakehouse.rolling.run import Plan, Request, Work
 from lakehouse.shared_options import ChangeOptions
-from ops.backup import create
-from ops.change import maintenance, restart, run
-from ops.change.facts import Living
-from ops.change.gate import Unit
-from ops.change.journal import Run
-from ops.change.result import Ending
-from ops.change.run import Plan, Request, Work
-from ops.maybe import Answer, unknown
-from ops.outcome import Outcome
-from ops.status import placement
-from ops.status.placement import Cluster
 
 TABLE = "sales.orders"
 

@@ -12,17 +12,16 @@ from typing import Any, cast
 
 import pytest
 
-from lakehouse import inventory
+from lakehouse.maybe import Answer
+from lakehouse.model import inventory, placement
+from lakehouse.model.placement import Cluster
+from lakehouse.remote.probing import Reply
+from lakehouse.rolling import journal, lock, marker, restart, run, steps
+from lakehouse.rolling.facts import Living
+from lakehouse.rolling.gate import Unit
+from lakehouse.rolling.result import Ending, Refusal
+from lakehouse.rolling.run import Plan, Prepare, Request, Running, Work
 from lakehouse.shared_options import ChangeOptions
-from ops.change import journal, lock, marker, restart, run, steps
-from ops.change.facts import Living
-from ops.change.gate import Unit
-from ops.change.result import Ending, Refusal
-from ops.change.run import Plan, Prepare, Request, Running, Work
-from ops.maybe import Answer
-from ops.probing import Reply
-from ops.status import placement
-from ops.status.placement import Cluster
 from plugins.module_utils.lakehouse import away
 from tests.unit.one_host import HOLDER, Host, OneHost, begun, carried_out
 
@@ -225,7 +224,7 @@ def test_one_that_is_heard_of_again_at_that_moment_keeps_its_lock(host: Host, tm
 def killed(folder: Path) -> journal.Run:
     """A run of a process that is gone, and that held a lock."""
     script = (
-        "import sys; from pathlib import Path; from ops.change import journal\n"
+        "import sys; from pathlib import Path; from lakehouse.rolling import journal\n"
         "own = journal.begin(Path(sys.argv[1]), 'restart', 'datanode', {}, [{'host': 'n1'}])\n"
         "own.write(journal.LOCKS, mark='0123456789abcdef'); own.write(journal.BEGINS, host='n1', what='x')\n"
     )

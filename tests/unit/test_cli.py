@@ -15,9 +15,10 @@ from typing import get_type_hints
 import click
 import pytest
 
-from lakehouse import cli, commands, log, nodes, run, verbs
+from lakehouse import cli, commands, log, run, verbs
 from lakehouse.dev import bench
 from lakehouse.errors import LakehouseError
+from lakehouse.local import nodes
 from tests.unit import command_line
 
 VERBS = (

@@ -76,7 +76,7 @@ def test_the_metastore_s_release_depends_on_the_guard_and_holds_no_compiler() ->
     hive = manifest.load(ROOT / "versions.yml").component("hive")
     guard = hive.layers[-1]
     assert guard.sources is not None
-    assert guard.sources.digest == Sources.read(ROOT / "metastore").digest
+    assert guard.sources.digest == Sources.read(ROOT / "roles/hive_metastore/files/guard").digest
     compilers = {item.coordinate.artifact for item in hive.artifacts} - {
         item.coordinate.artifact for item in hive.contents
     }

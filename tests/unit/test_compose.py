@@ -19,14 +19,15 @@ import docker
 import pytest
 from docker.errors import ImageNotFound
 
-from lakehouse import inventory, run
+from lakehouse import run
 from lakehouse.artifacts import manifest, releases
 from lakehouse.artifacts.cache import Cache
 from lakehouse.artifacts.coordinates import Coordinate
 from lakehouse.artifacts.manifest import Artifact, Manifest
-from lakehouse.compose import addresses, checks, dotenv, images, names, plugin, sbom, stack
 from lakehouse.errors import LakehouseError
-from lakehouse.nodes import docker_api
+from lakehouse.local.compose import addresses, checks, dotenv, images, names, plugin, sbom, stack
+from lakehouse.local.nodes import docker_api
+from lakehouse.model import inventory
 
 COMPOSE = run.ROOT / "inventory" / "compose"
 
@@ -621,7 +622,7 @@ class TestTags:
     def engine(self, monkeypatch: pytest.MonkeyPatch) -> Engine:
         engine = Engine()
         monkeypatch.setattr(images, "_build", engine.build)
-        monkeypatch.setattr("lakehouse.nodes.image.ensure", lambda *_: "lakehouse-node:1")
+        monkeypatch.setattr("lakehouse.local.nodes.image.ensure", lambda *_: "lakehouse-node:1")
         return engine
 
     @pytest.fixture

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 import yaml
 
-from lakehouse import defaults, inventory, run, services
-from lakehouse.compose import checks, dotenv, images
+from lakehouse import run
+from lakehouse.local.compose import checks, dotenv, images
+from lakehouse.model import defaults, inventory, services
 from tests.render import golden_files
 
 Service = dict[str, Any]

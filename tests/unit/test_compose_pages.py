@@ -8,8 +8,8 @@ from typing import Any
 import yaml
 
 from lakehouse import run
-from lakehouse.compose import checks
-from lakehouse.compose import services as compose_services
+from lakehouse.local.compose import checks
+from lakehouse.local.compose import services as compose_services
 
 DOCS = run.ROOT / "docs"
 PAGE = (DOCS / "compose.md").read_text(encoding="utf-8")

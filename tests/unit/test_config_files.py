@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from ansible.module_utils.testing import patch_module_args
 
-from library import lakehouse_config_files as config_files
 from plugins.module_utils.lakehouse import host_state
+from plugins.modules import lakehouse_config_files as config_files
 
 OWN = {"owner": pwd.getpwuid(os.getuid()).pw_name, "group": grp.getgrgid(os.getgid()).gr_name}
 Apply = Callable[..., dict[str, Any]]

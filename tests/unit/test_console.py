@@ -20,15 +20,15 @@ import pytest
 
 from lakehouse import cli, commands
 from lakehouse.commands import console as command
+from lakehouse.console import look, render, view
+from lakehouse.console.pages import Pages, Response
+from lakehouse.console.server import Server
+from lakehouse.console.view import Count, DataNode, TableEntry, View, Warehouse
+from lakehouse.console.watch import Snapshot, Watch
 from lakehouse.errors import LakehouseError
-from ops.console import look, render, view
-from ops.console.pages import Pages, Response
-from ops.console.server import Server
-from ops.console.view import Count, DataNode, TableEntry, View, Warehouse
-from ops.console.watch import Snapshot, Watch
-from ops.maybe import Answer, unknown
-from ops.status import screen
-from ops.status.model import Status
+from lakehouse.maybe import Answer, unknown
+from lakehouse.status import screen
+from lakehouse.status.model import Status
 from plugins.module_utils.lakehouse.fsck import Block, File, NameNodeError
 from tests.unit import patience
 from tests.unit.test_status import SILENT, healthy, silent, stopped

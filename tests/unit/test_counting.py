@@ -12,7 +12,7 @@ import pytest
 
 from plugins.module_utils.lakehouse.counting import counted
 
-ROOTS = ("ops", "lakehouse", "plugins", "library", "testbed")
+ROOTS = ("lakehouse", "plugins", "suites/testbed")
 # The word after a name that is a verb, or a unit of measure.
 NO_NOUNS = re.compile(
     r"(is|has|was|does|says|gets|runs|belongs|holds|names|needs|exists|leaves|gives|takes|lacks|answers|starts|makes"

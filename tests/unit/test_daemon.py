@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from library import lakehouse_daemon as daemon
 from plugins.module_utils.lakehouse import units
+from plugins.modules import lakehouse_daemon as daemon
 
 HOUR = 3600.0
 

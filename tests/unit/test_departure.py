@@ -13,15 +13,15 @@ from typing import Any, cast
 import pytest
 from ansible.module_utils.lakehouse import preflight_away
 
-from lakehouse import inventory
-from lakehouse.inventory import Host
-from ops.change import balance, capacity, datanodes, departure, lifecycle, marker, offline
-from ops.change.datanodes import Node
-from ops.change.facts import Living
-from ops.change.run import Running
-from ops.change.steps import Step
-from ops.maybe import Answer, unknown
-from ops.status import placement, questions
+from lakehouse.maybe import Answer, unknown
+from lakehouse.model import inventory, placement
+from lakehouse.model.inventory import Host
+from lakehouse.rolling import balance, capacity, datanodes, departure, lifecycle, marker, offline
+from lakehouse.rolling.datanodes import Node
+from lakehouse.rolling.facts import Living
+from lakehouse.rolling.run import Running
+from lakehouse.rolling.steps import Step
+from lakehouse.status import questions
 from plugins.module_utils.lakehouse import away, hdfs_hosts
 from plugins.module_utils.lakehouse.fsck import Block, File
 from plugins.module_utils.lakehouse.holder import FILE, SILENT_SECONDS

@@ -14,7 +14,7 @@ MOST_PAGES, MOST_WORDS, WIDTH = 40, 40_000, 160
 # Pages that a command writes, with the file that writes them.
 GENERATED = {
     "drills.md": "lakehouse/dev/drills.py",
-    "failures.md": "ops/doctor/failures.py",
+    "failures.md": "lakehouse/doctor/failures.py",
     "ports.md": "lakehouse/dev/roledocs.py",
     "sizing.md": "lakehouse/sizing/page.py",
 }

@@ -12,19 +12,20 @@ from typing import Any
 
 import pytest
 
-from lakehouse import cli, commands, inventory, yamlfile
+from lakehouse import cli, commands, yamlfile
 from lakehouse.commands import doctor
+from lakehouse.doctor import diagnosis, failures, probes, screen
+from lakehouse.doctor.daemons import listeners, processes
+from lakehouse.doctor.diagnosis import CHECKS, UNJUDGED, diagnose
+from lakehouse.doctor.model import Snapshot
+from lakehouse.maybe import Answer, unknown
+from lakehouse.model import inventory, placement
+from lakehouse.model.placement import Cluster
+from lakehouse.outcome import Outcome
+from lakehouse.remote.probing import Reply, Shell
 from lakehouse.run import ROOT
+from lakehouse.status import questions, reading
 from lakehouse.validation.finding import Finding, Level
-from ops.doctor import diagnosis, failures, probes, screen
-from ops.doctor.daemons import listeners, processes
-from ops.doctor.diagnosis import CHECKS, UNJUDGED, diagnose
-from ops.doctor.model import Snapshot
-from ops.maybe import Answer, unknown
-from ops.outcome import Outcome
-from ops.probing import Reply, Shell
-from ops.status import placement, questions, reading
-from ops.status.placement import Cluster
 from plugins.module_utils.lakehouse import away
 
 NOW = 1_800_000_000.0
@@ -795,7 +796,7 @@ class TestEnding:
     ) -> None:
         if fault:
             fault(told)
-        monkeypatch.setattr("ops.doctor.look.look", lambda *_: told.seen())
+        monkeypatch.setattr("lakehouse.doctor.look.look", lambda *_: told.seen())
         assert cli.main(["doctor"]) == code
         *_, last = capsys.readouterr().out.splitlines()
         assert last.startswith("doctor ")

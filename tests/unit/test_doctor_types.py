@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from lakehouse import hive_types
-from ops.doctor import probes
+from lakehouse.doctor import probes
+from lakehouse.tables import hive_types
 from tests.unit import metastore_database
 
 TABLES = """

@@ -11,10 +11,9 @@ from ansible.errors import AnsibleError
 from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar, trust_as_template
 
-from lakehouse import endpoints, inventory, services
 from lakehouse.errors import LakehouseError
-from lakehouse.inventory import Host, Inventory
-from ops.status import placement
+from lakehouse.model import endpoints, inventory, placement, services
+from lakehouse.model.inventory import Host, Inventory
 from plugins.filter import endpoints as filters
 
 PORTS = services.load().tables["lakehouse_ports"]

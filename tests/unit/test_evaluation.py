@@ -9,7 +9,7 @@ from ansible.errors import AnsibleUndefinedVariable
 from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar, trust_as_template
 
-from lakehouse import evaluation
+from lakehouse.model import evaluation
 
 
 def trusted(value: Any) -> Any:

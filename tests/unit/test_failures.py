@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 
+from lakehouse.doctor import failures
+from lakehouse.doctor.diagnosis import CHECKS
 from lakehouse.run import ROOT
-from ops.doctor import failures
-from ops.doctor.diagnosis import CHECKS
 from tests.unit.known_tests import functions
 
 KNOWN = failures.load()

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from lakehouse.inventory import Host
-from ops.status import questions, reading
+from lakehouse.model.inventory import Host
+from lakehouse.status import questions, reading
 from tests.unit import patience
 
 OWNER = "nobody"

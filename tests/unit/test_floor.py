@@ -9,11 +9,11 @@ from types import MappingProxyType
 
 import pytest
 
-from lakehouse import services
 from lakehouse.dev.floor import imprint, probing, steps
 from lakehouse.dev.floor.steps import Step
 from lakehouse.dev.floor.taking import NodeSnapshot
 from lakehouse.errors import LakehouseError
+from lakehouse.model import services
 from tests.unit import patience
 
 LISTS = """/etc

@@ -9,14 +9,13 @@ from typing import Any, cast
 
 import pytest
 
-from lakehouse import inventory, readiness, services
-from ops.change import gate
-from ops.change.facts import Living
-from ops.change.steps import Step
-from ops.maybe import Answer, unknown
-from ops.probing import Http, Question, Reply, Session
-from ops.status import placement
-from ops.status.placement import Cluster
+from lakehouse.maybe import Answer, unknown
+from lakehouse.model import inventory, placement, readiness, services
+from lakehouse.model.placement import Cluster
+from lakehouse.remote.probing import Http, Question, Reply, Session
+from lakehouse.rolling import gate
+from lakehouse.rolling.facts import Living
+from lakehouse.rolling.steps import Step
 from plugins.module_utils.lakehouse import hdfs_gate, probes
 from plugins.module_utils.lakehouse.datanode_lists import DEAD, LIVE
 

@@ -6,7 +6,7 @@ import pytest
 
 from lakehouse.commands import maintenance
 from lakehouse.errors import LakehouseError
-from ops.change import datanodes
+from lakehouse.rolling import datanodes
 from plugins.module_utils.lakehouse import hdfs_hosts
 from plugins.module_utils.lakehouse.hdfs_hosts import IN_MAINTENANCE, NORMAL
 

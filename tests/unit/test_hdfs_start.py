@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from lakehouse.run import ROOT
-from library import lakehouse_daemon as daemon
+from plugins.modules import lakehouse_daemon as daemon
 
 UNIT = "hdfs-datanode"
 # What the role asks, as it is rendered for a DataNode.

@@ -19,10 +19,10 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from ansible.module_utils.testing import patch_module_args
 
-from library import lakehouse_accounts, lakehouse_kernel, lakehouse_manifest
-from ops.host_manifest import script
+from lakehouse.remote.host_manifest import script
 from plugins.module_utils.lakehouse import host_manifest, host_state
 from plugins.module_utils.lakehouse.host_comparison import compared
+from plugins.modules import lakehouse_accounts, lakehouse_kernel, lakehouse_manifest
 
 MINE = {"owner": getpass.getuser(), "group": grp.getgrgid(os.getgid()).gr_name}
 Item = dict[str, Any]

@@ -26,35 +26,36 @@ from lakehouse_clients import delta, metastore
 from lakehouse_clients import names as clients
 from lakehouse_clients.errors import ClientError
 
-from lakehouse import airgap, inventory, yamlfile
-from lakehouse.artifacts import parts
+from lakehouse import yamlfile
+from lakehouse.artifacts import airgap, parts
 from lakehouse.catalog import disk, exchange, filters, readable, source, text
 from lakehouse.catalog import fsck as fsck_of_history
 from lakehouse.catalog.names import Name
 from lakehouse.catalog.overlay import Batch
 from lakehouse.catalog.served.request import matching
 from lakehouse.catalog.store import Store
+from lakehouse.clients import Files
+from lakehouse.cluster_catalog import pinning, sync
 from lakehouse.commands import logs
 from lakehouse.commands import support_bundle as verb
+from lakehouse.console import view
+from lakehouse.doctor.model import Snapshot
 from lakehouse.errors import LakehouseError
-from lakehouse.inventory import Host
+from lakehouse.maybe import Answer, unknown
+from lakehouse.model import inventory, placement
+from lakehouse.model.inventory import Host
+from lakehouse.model.placement import Cluster
+from lakehouse.remote import hosts, openssh, output
+from lakehouse.remote.openssh import Line
+from lakehouse.remote.probing import Reply
+from lakehouse.rolling import lock
+from lakehouse.rolling.lock import Holder
+from lakehouse.rolling.result import Ending, Stopped
 from lakehouse.run import ROOT
-from ops import hosts, output, remote
-from ops.bundle import archive, collector, items
-from ops.bundle.mask import Masker
-from ops.catalog import pinning, sync
-from ops.change import lock
-from ops.change.lock import Holder
-from ops.change.result import Ending, Stopped
-from ops.clients import Files
-from ops.console import view
-from ops.doctor.model import Snapshot
-from ops.maybe import Answer, unknown
-from ops.probing import Reply
-from ops.remote import Line
-from ops.status import placement, questions, reading
-from ops.status.placement import Cluster
-from ops.upgrade import hdfs, installed, postgresql
+from lakehouse.status import questions, reading
+from lakehouse.support_bundle import archive, collector, items
+from lakehouse.support_bundle.mask import Masker
+from lakehouse.upgrade import hdfs, installed, postgresql
 from plugins.module_utils.lakehouse import away, fsck, hdfs_gate, probes, webhdfs
 from plugins.module_utils.lakehouse.webhdfs import NoPathError, WebHdfs, WebHdfsError
 
@@ -256,7 +257,7 @@ def collected(cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         def output(*_: object) -> Iterator[tuple[IO[bytes], Callable[[], Answer[int]]]]:
             yield io.BytesIO(stream), lambda: Answer(0)
 
-        monkeypatch.setattr(remote, "output", output)
+        monkeypatch.setattr(openssh, "output", output)
         monkeypatch.setattr(items, "request", lambda *_: {})
         host, seen = cluster.hosts[0], cast("Snapshot", SimpleNamespace(cluster=cluster))
         with archive.create(tmp_path / "bundle.tar.gz", 1 << 20) as bundle:
@@ -319,9 +320,9 @@ def here(monkeypatch: pytest.MonkeyPatch) -> Host:
 
 
 def test_a_line_without_end_comes_in_pieces(here: Host, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remote, "_LINE_BYTES", 1000)
+    monkeypatch.setattr(openssh, "_LINE_BYTES", 1000)
     said: list[Line] = []
-    remote.run({"n1": "head -c 2500 /dev/zero"}, [here], said.append, 10)
+    openssh.run({"n1": "head -c 2500 /dev/zero"}, [here], said.append, 10)
     assert [len(line.text) for line in said] == [1000, 1000, 500]
 
 
@@ -329,9 +330,9 @@ def test_a_line_without_end_comes_in_pieces(here: Host, monkeypatch: pytest.Monk
 def test_a_host_that_ends_with_no_code_is_unknown(
     here: Host, monkeypatch: pytest.MonkeyPatch, code: str
 ) -> None:
-    monkeypatch.setattr(remote, "guarded", lambda _, mark, *__: f"echo '{mark}{code}' >&2")
-    assert not remote.run({"n1": ""}, [here], lambda _: None, 10)["n1"].known
-    with remote.output(here, "", 10) as (_, ended):
+    monkeypatch.setattr(openssh, "guarded", lambda _, mark, *__: f"echo '{mark}{code}' >&2")
+    assert not openssh.run({"n1": ""}, [here], lambda _: None, 10)["n1"].known
+    with openssh.output(here, "", 10) as (_, ended):
         assert not ended().known
 
 
@@ -720,9 +721,9 @@ def test_a_file_that_a_host_shows_is_no_other_part_of_its_answer(tmp_path: Path)
 def test_an_answer_of_many_marks_is_read_once() -> None:
     """In a process of its own, which is ended: it took hours."""
     program = """
-from ops.maybe import Answer, unknown
-from ops.probing import Reply
-from ops.status import questions
+from lakehouse.maybe import Answer, unknown
+from lakehouse.remote.probing import Reply
+from lakehouse.status import questions
 text = "@@lakehouse a\\n" * 1_000_000
 assert questions.parts(Answer(Reply(text, 0.0, 0.0))) == {}
 """
@@ -816,7 +817,7 @@ def test_a_program_without_an_answer_is_a_line_with_what_to_do(
     def output(*_: object) -> Iterator[tuple[IO[bytes], Callable[[], Answer[int]]]]:
         yield io.BytesIO(), lambda: ended
 
-    monkeypatch.setattr(remote, "output", output)
+    monkeypatch.setattr(openssh, "output", output)
     node = sync.node(cluster)
     assert node
     with pytest.raises(LakehouseError, match=said) as raised:

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from ansible.module_utils.testing import patch_module_args
 
-from library import lakehouse_hosts_file as hosts_file
-from library.lakehouse_hosts_file import rewritten
 from plugins.module_utils.lakehouse import host_state
 from plugins.module_utils.lakehouse.preflight_names import BLOCK_BEGIN as BEGIN
 from plugins.module_utils.lakehouse.preflight_names import BLOCK_END as END
+from plugins.modules import lakehouse_hosts_file as hosts_file
+from plugins.modules.lakehouse_hosts_file import rewritten
 
 BLOCK = "10.0.0.11 n1\n10.0.0.12 n2"
 SETTLED = f"127.0.0.1 localhost\n{BEGIN}\n{BLOCK}\n{END}\n"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lakehouse import inputs
+from lakehouse.model import inputs
 
 HOSTS: dict[str, dict[str, Any]] = {
     "n1": {

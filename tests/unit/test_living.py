@@ -9,15 +9,14 @@ from typing import cast
 
 import pytest
 
-from lakehouse import inventory
-from ops.change import balance, datanodes, facts, marker
-from ops.change.facts import Living
-from ops.change.result import Stopped
-from ops.change.run import Running
-from ops.maybe import Answer
-from ops.probing import Reply, Session, Shell
-from ops.status import placement
-from ops.upgrade import hdfs
+from lakehouse.maybe import Answer
+from lakehouse.model import inventory, placement
+from lakehouse.remote.probing import Reply, Session, Shell
+from lakehouse.rolling import balance, datanodes, facts, marker
+from lakehouse.rolling.facts import Living
+from lakehouse.rolling.result import Stopped
+from lakehouse.rolling.run import Running
+from lakehouse.upgrade import hdfs
 from plugins.module_utils.lakehouse import away, hdfs_hosts
 
 # In which a script of a test has ended.

@@ -16,14 +16,14 @@ import yaml
 
 from lakehouse import run
 from lakehouse.errors import LakehouseError
-from matrix import cells, operations, switches
-from matrix.cells import ENGINES, REST, Cell, Design, Expected
-from matrix.proofs import PROOFS
-from matrix.recipes import RECIPES
-from matrix.recipes.recipe import Names
-from matrix.workers import Outcome, verdict
-from testbed import formats
-from testbed.engines.facade import Row
+from suites.matrix import cells, operations, switches
+from suites.matrix.cells import ENGINES, REST, Cell, Design, Expected
+from suites.matrix.proofs import PROOFS
+from suites.matrix.recipes import RECIPES
+from suites.matrix.recipes.recipe import Names
+from suites.matrix.workers import Outcome, verdict
+from suites.testbed import formats
+from suites.testbed.engines.facade import Row
 from tests.unit.surface import KNOWN, surface
 
 NAMES = Names(
@@ -110,7 +110,7 @@ class TestLoad:
             ({"refused": "no", "behind": "works"}, "has one of withheld and behind, expected both or none"),
             (
                 {"withheld": "no", "behind": "works"},
-                "is withheld by no setting in matrix/switches.py",
+                "is withheld by no setting in suites/matrix/switches.py",
             ),
         ],
     )
@@ -122,7 +122,7 @@ class TestLoad:
         with pytest.raises(LakehouseError) as refused:
             load(tmp_path, data)
         assert str(refused.value).startswith(f"cells.yml: trino.iceberg.merge {message}")
-        assert str(refused.value).endswith("; next: edit matrix/cells.yml")
+        assert str(refused.value).endswith("; next: edit suites/matrix/cells.yml")
         assert "\n" not in str(refused.value)
 
     def test_what_the_kit_withholds_says_what_the_engine_itself_does(self, tmp_path: Path) -> None:

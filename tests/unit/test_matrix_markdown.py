@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from matrix import cells, markdown, operations
-from matrix.cells import Cell, Expected
-from matrix.cross.views import VIEWS
-from testbed import formats
+from suites.matrix import cells, markdown, operations
+from suites.matrix.cells import Cell, Expected
+from suites.matrix.cross.views import VIEWS
+from suites.testbed import formats
 
 CELLS = cells.load()
 

@@ -11,21 +11,21 @@ from typing import Any, cast
 
 import pytest
 
-from matrix import operations, placement_report, switches
-from matrix.adapters import PythonAdapter, SqlAdapter, body, spelt
-from matrix.cells import Cell, Expected
-from matrix.recipes.recipe import Names
-from matrix.stage import Stage
-from matrix.worker_factory import found
-from matrix.workers import Outcome, Worker, Workers
-from testbed import formats, sessions
-from testbed.databases import Databases, Table
-from testbed.endpoints import Endpoints
-from testbed.engines import EngineError
-from testbed.engines.facade import Row
-from testbed.engines.spark import Spark
-from testbed.namenode import NameNode
-from testbed.placement import Placement
+from suites.matrix import operations, placement_report, switches
+from suites.matrix.adapters import PythonAdapter, SqlAdapter, body, spelt
+from suites.matrix.cells import Cell, Expected
+from suites.matrix.recipes.recipe import Names
+from suites.matrix.stage import Stage
+from suites.matrix.worker_factory import found
+from suites.matrix.workers import Outcome, Worker, Workers
+from suites.testbed import formats, sessions
+from suites.testbed.databases import Databases, Table
+from suites.testbed.endpoints import Endpoints
+from suites.testbed.engines import EngineError
+from suites.testbed.engines.facade import Row
+from suites.testbed.engines.spark import Spark
+from suites.testbed.namenode import NameNode
+from suites.testbed.placement import Placement
 from tests.unit import patience
 
 ENDPOINTS = cast("Endpoints", SimpleNamespace(root="/lake", warehouse="hdfs://name/lake"))

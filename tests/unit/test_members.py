@@ -11,16 +11,15 @@ from ansible.errors import AnsibleError
 from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar, trust_as_template
 
-from lakehouse import inventory, members, services
 from lakehouse.errors import LakehouseError
-from lakehouse.inventory import Host, Inventory
-from lakehouse.services import Announce, Catalogue, Numbers, Ready
+from lakehouse.maybe import Answer, unknown
+from lakehouse.model import inventory, members, placement, services
+from lakehouse.model.inventory import Host, Inventory
+from lakehouse.model.services import Announce, Catalogue, Numbers, Ready
+from lakehouse.remote.probing import Probe, Question, Reply
+from lakehouse.rolling import restart, steps
+from lakehouse.rolling.facts import Living
 from lakehouse.validation import numbers
-from ops.change import restart, steps
-from ops.change.facts import Living
-from ops.maybe import Answer, unknown
-from ops.probing import Probe, Question, Reply
-from ops.status import placement
 from plugins.module_utils.lakehouse import probes
 
 # crc32 of alpha1, beta2 and gamma3, in 255 numbers from 1. They never change: a quorum's data has them.

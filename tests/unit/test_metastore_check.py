@@ -16,17 +16,17 @@ from hive_metastore import ttypes
 
 from lakehouse import cli
 from lakehouse.commands.metastore import check as metastore
-from lakehouse.inventory import Host, Inventory
+from lakehouse.maybe import Answer, unknown
 from lakehouse.metastore import Endpoint
 from lakehouse.metastore.health import Health, Step, check
 from lakehouse.metastore.options import endpoints
+from lakehouse.model.inventory import Host, Inventory
+from lakehouse.model.placement import Cluster
+from lakehouse.model.services import load
+from lakehouse.outcome import Outcome
+from lakehouse.remote import output
+from lakehouse.remote.probing import Http
 from lakehouse.run import ROOT
-from lakehouse.services import load
-from ops import output
-from ops.maybe import Answer, unknown
-from ops.outcome import Outcome
-from ops.probing import Http
-from ops.status.placement import Cluster
 from tests.unit import command_line
 from tests.unit.metastore_fake import Catalog, Fake, dead
 from tests.unit.metastore_garbage import GARBAGE

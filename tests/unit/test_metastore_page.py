@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hive_metastore import ThriftHiveMetastore
 
-from testbed.formats import CATALOGUED
+from suites.testbed.formats import CATALOGUED
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "metastore.md").read_text(encoding="utf-8")
 CALLS = {name for name in vars(ThriftHiveMetastore.Iface) if not name.startswith("_")}

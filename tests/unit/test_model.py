@@ -12,15 +12,15 @@ import yaml
 from hypothesis import Phase, find, given, settings
 
 from lakehouse.errors import LakehouseError
-from matrix.cross.data_types import DAY, DOUBLE, INT, LOCAL, TEXT
-from matrix.cross.engines import FLINK, PYICEBERG, SPARK, TRINO
-from matrix.model import limits, recorded, statements
-from matrix.model.exploring import explore
-from matrix.model.fixes import FIXES
-from matrix.model.replay import FOUND, REFUSED, ROWS, RefusalError, World, differences, replay
-from matrix.model.sequences import sequences
-from matrix.model.shrinking import shrink
-from matrix.model.state import (
+from suites.matrix.cross.data_types import DAY, DOUBLE, INT, LOCAL, TEXT
+from suites.matrix.cross.engines import FLINK, PYICEBERG, SPARK, TRINO
+from suites.matrix.model import limits, recorded, statements
+from suites.matrix.model.exploring import explore
+from suites.matrix.model.fixes import FIXES
+from suites.matrix.model.replay import FOUND, REFUSED, ROWS, RefusalError, World, differences, replay
+from suites.matrix.model.sequences import sequences
+from suites.matrix.model.shrinking import shrink
+from suites.matrix.model.state import (
     DIFFERENT,
     HIVE,
     NAN,
@@ -33,7 +33,7 @@ from matrix.model.state import (
     python,
     spell,
 )
-from matrix.model.steps import (
+from suites.matrix.model.steps import (
     ADD_COLUMN,
     CREATE,
     DELETE,
@@ -53,7 +53,7 @@ from matrix.model.steps import (
     permitted,
     states,
 )
-from testbed.formats import HIVE_ORC, ICEBERG
+from suites.testbed.formats import HIVE_ORC, ICEBERG
 
 LIMITS = limits.load()
 ID = Column("id", INT)

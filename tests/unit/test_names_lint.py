@@ -12,7 +12,7 @@ from lakehouse.run import ROOT
 
 def a_checkout(folder: Path, text: str, record: str = "") -> Path:
     """Make a checkout of a program and the record."""
-    for name, content in (("ops/a.py", text), (names.NAME, record)):
+    for name, content in (("lakehouse/a.py", text), (names.NAME, record)):
         file = folder / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(content, encoding="utf-8")
@@ -42,10 +42,10 @@ def test_other_names_and_uses_are_none(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "record", "message"),
     [
-        ("found = 1", "ops/a.py: 1\n", ""),
-        ("found = 1", "", "ops/a.py:1: the name 'found' says nothing"),
-        ("found = 1\none = 2", "ops/a.py: 1\n", "has 1 of 2 in this file); next: name what it is"),
-        ("host = 1", "ops/a.py: 1\n", "next: python -m lakehouse.dev.names --write"),
+        ("found = 1", "lakehouse/a.py: 1\n", ""),
+        ("found = 1", "", "lakehouse/a.py:1: the name 'found' says nothing"),
+        ("found = 1\none = 2", "lakehouse/a.py: 1\n", "has 1 of 2 in this file); next: name what it is"),
+        ("host = 1", "lakehouse/a.py: 1\n", "next: python -m lakehouse.dev.names --write"),
     ],
 )
 def test_a_number_only_falls(
@@ -56,12 +56,12 @@ def test_a_number_only_falls(
 
 
 def test_write_lowers_a_number_and_raises_none(tmp_path: Path) -> None:
-    root = a_checkout(tmp_path, "found = 1", "ops/a.py: 3\n")
+    root = a_checkout(tmp_path, "found = 1", "lakehouse/a.py: 3\n")
     assert names.main(["--write"], root) == 0
-    assert (root / names.NAME).read_text(encoding="utf-8") == "ops/a.py: 1\n"
-    (root / "ops/a.py").write_text("found = 1\none = 2\n", encoding="utf-8")
+    assert (root / names.NAME).read_text(encoding="utf-8") == "lakehouse/a.py: 1\n"
+    (root / "lakehouse/a.py").write_text("found = 1\none = 2\n", encoding="utf-8")
     assert names.main(["--write"], root) == 1
-    assert (root / names.NAME).read_text(encoding="utf-8") == "ops/a.py: 1\n"
+    assert (root / names.NAME).read_text(encoding="utf-8") == "lakehouse/a.py: 1\n"
 
 
 def test_the_record_is_that_of_this_checkout(capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,20 +16,20 @@ from lakehouse import cli, commands
 from lakehouse.next_command import PROGRAM, command
 from plugins.action import lakehouse_preflight, lakehouse_refuse
 
-ROOTS = ("ops", "lakehouse", "plugins", "library")
+ROOTS = ("lakehouse", "plugins")
 # What people call it, in a text about it.
 NAMES = {
     "lakehouse/validation/cluster.py": "lakehouse catalog",
     "lakehouse/catalog/restoring.py": "lakehouse catalog",
     "lakehouse/artifacts/lock.py": "lakehouse artifacts",
     # The lines of a file that are the kit's.
-    "lakehouse/compose/names.py": "lakehouse compose",
+    "lakehouse/local/compose/names.py": "lakehouse compose",
     "plugins/action/lakehouse_hosts_file.py": "lakehouse nodes",
     "plugins/module_utils/lakehouse/preflight_names.py": "lakehouse nodes",
-    "ops/catalog/merging.py": "lakehouse catalog",
-    "ops/doctor/failures.py": "lakehouse doctor",
-    "ops/sql/spark_rows.py": "lakehouse sql",
-    "ops/sql/trino.py": "lakehouse sql",
+    "lakehouse/cluster_catalog/merging.py": "lakehouse catalog",
+    "lakehouse/doctor/failures.py": "lakehouse doctor",
+    "lakehouse/sql/spark_rows.py": "lakehouse sql",
+    "lakehouse/sql/trino.py": "lakehouse sql",
 }
 
 

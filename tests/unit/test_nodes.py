@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 
 from lakehouse import run
+from lakehouse.artifacts import apt
 from lakehouse.errors import LakehouseError
-from lakehouse.inventory import Host, Inventory, load
-from lakehouse.nodes import apt, image, owner, routes
-from lakehouse.nodes.plan import Container, Facts, Network, Plan, Verb, to_start
-from lakehouse.nodes.spec import LocalCluster, Node, read
+from lakehouse.local.nodes import image, owner, routes
+from lakehouse.local.nodes.plan import Container, Facts, Network, Plan, Verb, to_start
+from lakehouse.local.nodes.spec import LocalCluster, Node, read
+from lakehouse.model.inventory import Host, Inventory, load
 
 SUBNET = IPv4Network("10.9.8.0/24")
 ONE = Node("one", IPv4Address("10.9.8.11"), 1024)

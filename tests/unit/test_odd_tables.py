@@ -7,9 +7,9 @@ import re
 import pytest
 from hypothesis import find, given, settings
 
-from lakehouse.features import OF_HIVE, OF_ICEBERG
-from matrix.cross import canonical
-from matrix.cross.odd_tables import CATALOGS, READERS, TABLES, OddTable, tables
+from lakehouse.tables.features import OF_HIVE, OF_ICEBERG
+from suites.matrix.cross import canonical
+from suites.matrix.cross.odd_tables import CATALOGS, READERS, TABLES, OddTable, tables
 
 NAMES = {"short": "d.t", "database": "d", "name": "t"}
 

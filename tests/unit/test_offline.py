@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from ansible.module_utils.lakehouse import preflight_away
 
-from ops.change import offline
-from ops.maybe import Answer, unknown
+from lakehouse.maybe import Answer, unknown
+from lakehouse.rolling import offline
 from plugins.module_utils.lakehouse import away, hdfs_gate
 from plugins.module_utils.lakehouse.fsck import Block, File
 

@@ -16,12 +16,12 @@ from typing import Any
 import pytest
 
 from lakehouse.errors import LakehouseError
-from lakehouse.inventory import Host
+from lakehouse.maybe import Answer
+from lakehouse.model.inventory import Host
+from lakehouse.remote import hosts, probing
+from lakehouse.remote.probing import Http, Probe, Prober, Question, Session, Shell, Thrift
 from lakehouse.run import ROOT
-from ops import hosts, probing
-from ops.maybe import Answer
-from ops.probing import Http, Probe, Prober, Question, Session, Shell, Thrift
-from testbed.waiting import wait_for
+from suites.testbed.waiting import wait_for
 from tests.unit import patience
 
 
@@ -183,7 +183,7 @@ def test_a_session_whose_child_is_gone_is_one_line(session: Session) -> None:
 def test_what_a_session_repeats_ends_with_the_program_that_asked(tmp_path: Path) -> None:
     """Killed so that it can tidy nothing up: a lock that is touched for ever would never be stale."""
     program = (
-        "import sys, time; from ops.probing import Session, Shell\n"
+        "import sys, time; from lakehouse.remote.probing import Session, Shell\n"
         "session = Session({'@local': {}})\n"
         f"session.repeat([Shell('beat', '@local', 'date +%s.%N > {tmp_path}/beat')], 0.2)\n"
         "print('ready', flush=True); time.sleep(60)"

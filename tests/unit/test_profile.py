@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from lakehouse import profile, run
+from lakehouse import run
+from lakehouse.model import profile
 
 
 @pytest.fixture(params=["inventory/local", "inventory/three-node"])

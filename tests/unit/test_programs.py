@@ -9,7 +9,7 @@ import pytest
 from ansible.module_utils.lakehouse import programs
 from ansible.module_utils.lakehouse.refused import RefusedError, UnansweredError
 
-from testbed.waiting import wait_for
+from suites.testbed.waiting import wait_for
 from tests.unit import patience
 
 

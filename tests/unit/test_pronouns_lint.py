@@ -38,10 +38,10 @@ def test_a_sentence_with_such_a_word_is_found_in_any_case(word: str) -> None:
 @pytest.mark.parametrize(
     ("path", "line"),
     [
-        ("ops/a.py", f'"""{SENTENCE}"""'),
-        ("ops/a.py", f"x = 1  # {SENTENCE}"),
-        ("ops/a.py", f'fault = "{SENTENCE}"'),
-        ("ops/a.py", f'fault = f"{WORD} has {{name}}"'),
+        ("lakehouse/a.py", f'"""{SENTENCE}"""'),
+        ("lakehouse/a.py", f"x = 1  # {SENTENCE}"),
+        ("lakehouse/a.py", f'fault = "{SENTENCE}"'),
+        ("lakehouse/a.py", f'fault = f"{WORD} has {{name}}"'),
         ("roles/a/vars/main.yml", f"# {SENTENCE}"),
         ("roles/a/vars/main.yml", f'note: "{SENTENCE}"'),
         ("metastore/A.java", f"  // {SENTENCE}"),
@@ -62,12 +62,12 @@ def test_it_is_found_in_comments_docstrings_and_messages(path: str, line: str) -
         (PAGE, f"- a list\n\n  ```\n  {SENTENCE}\n  ```\n"),
         (PAGE, f"[decision](0038-keys-that-{WORD}-reads.md), /{WORD}/home\n"),
         (PAGE, f"<!-- rows:start (make docs) -->\n| {SENTENCE} |\n<!-- rows:end -->\n"),
-        (PAGE, f"# Page\n\n<!-- Generated from ops/: make docs -->\n\n{SENTENCE}\n"),
-        ("ops/a.py", f'user = "{WORD}"\n'),
-        ("ops/a.py", f"{WORD} = read()\n{WORD}.close()\n"),
-        ("ops/a.py", f"def test_{WORD}_reads() -> None: ...\n"),
-        ("ops/a.py", f"# As `{WORD}` does it.\n"),
-        ("ops/a.py", f'run("runuser -u {WORD} -- id", "USER {WORD}")\n'),
+        (PAGE, f"# Page\n\n<!-- Generated from lakehouse/: make docs -->\n\n{SENTENCE}\n"),
+        ("lakehouse/a.py", f'user = "{WORD}"\n'),
+        ("lakehouse/a.py", f"{WORD} = read()\n{WORD}.close()\n"),
+        ("lakehouse/a.py", f"def test_{WORD}_reads() -> None: ...\n"),
+        ("lakehouse/a.py", f"# As `{WORD}` does it.\n"),
+        ("lakehouse/a.py", f'run("runuser -u {WORD} -- id", "USER {WORD}")\n'),
         ("roles/a/defaults/main.yml", f"a_user: {WORD}\n  user: {WORD}\n"),
     ],
 )
@@ -78,7 +78,7 @@ def test_code_names_and_generated_text_are_left_alone(path: str, text: str) -> N
 def test_lines_keep_their_numbers_behind_a_block() -> None:
     assert found(PAGE, f"```\n{WORD}\n\n```\n`a`\n{SENTENCE}\n") == [(6, SENTENCE)]
     program = f'{WORD} = """\n{WORD} = 1\n"""\n# {SENTENCE}\n'
-    assert found("ops/a.py", program) == [(2, f"{WORD} = 1"), (4, f"# {SENTENCE}")]
+    assert found("lakehouse/a.py", program) == [(2, f"{WORD} = 1"), (4, f"# {SENTENCE}")]
 
 
 def test_a_new_sentence_is_named_with_what_to_write(
@@ -105,7 +105,7 @@ def test_a_file_may_not_get_worse_where_another_gets_better(
 
 
 def test_the_recorded_number_only_falls(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    a_checkout(tmp_path, PAGE, f"{SENTENCE}\n", f"{PAGE}: 3\nops/a.py: 1\n")
+    a_checkout(tmp_path, PAGE, f"{SENTENCE}\n", f"{PAGE}: 3\nlakehouse/a.py: 1\n")
     assert pronouns.main([], tmp_path) == 1
     message = capsys.readouterr().err
     assert f"3 lines are in {pronouns.NAME} and no longer in the files; next: {pronouns.COMMAND}" in message

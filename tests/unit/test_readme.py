@@ -17,18 +17,18 @@ import click
 import pytest
 import yaml
 
-from lakehouse import inventory, services
-from lakehouse import specs as argument_specs
 from lakehouse.artifacts import manifest
-from lakehouse.compose import services as compose_services
 from lakehouse.dev import readme
 from lakehouse.errors import LakehouseError
-from lakehouse.inventory import Host
+from lakehouse.local.compose import services as compose_services
+from lakehouse.model import inventory, services
+from lakehouse.model import specs as argument_specs
+from lakehouse.model.inventory import Host
 from lakehouse.report import engines
 from lakehouse.sizing import fixed, placed, spark, trino
 from lakehouse.sizing.engines import ENGINES
 from lakehouse.validation import keylists, memory, variables
-from matrix import cells
+from suites.matrix import cells
 from tests import pages
 from tests.unit import command_line
 
@@ -50,7 +50,7 @@ FENCE = re.compile(
 LINK = re.compile(r"\[[^\]]+\]\((?!https?://)(?P<path>[^)#\s]*)(?:#(?P<anchor>[^)\s]+))?\)")
 CODE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 ROOMS = re.compile(
-    r"(clients|compose|docs|inventory|lakehouse|library|matrix|metastore|pipeline|playbooks|plugins|requirements|roles|scripts|smoke|templates|testbed|tests)/"
+    r"(clients|compose|docs|inventory|lakehouse|pipeline|playbooks|plugins|requirements|roles|scripts|smoke|suites|templates|tests)/"
 )
 # Made by a run, or by the reader.
 ABSENT = (
@@ -229,7 +229,7 @@ def test_every_variable_is_in_an_argument_spec_or_exported(page: Path) -> None:
     ports = known["lakehouse_ports"]["options"]
     groups = {group for host in inventory.load(ROOT / "inventory/local").hosts for group in host.groups}
     roles = {path.name for path in (ROOT / "roles").iterdir()}
-    modules = {path.stem for folder in ("library", "plugins") for path in (ROOT / folder).rglob("*.py")}
+    modules = {path.stem for path in (ROOT / "plugins").rglob("*.py")}
     exported = {name for role in argument_specs.roles() for name in argument_specs.exports(role)}
     others = roles | modules | groups | ports.keys() | exported | {"spark_catalog", "lakehouse_clients"}
     prefixes = tuple(f"{role}_" for role in (*roles, "lakehouse", "local_nodes"))

@@ -22,9 +22,9 @@ from ansible.errors import AnsibleActionFail
 from lakehouse.artifacts import manifest, releases
 from lakehouse.artifacts.cache import Cache
 from lakehouse.run import ROOT
-from library import lakehouse_release as release
 from plugins.action.lakehouse_release import ActionModule
 from plugins.module_utils.lakehouse import host_state
+from plugins.modules import lakehouse_release as release
 from tests.unit import patience
 from tests.unit.test_releases import FILES, LAYERS, bill_of
 

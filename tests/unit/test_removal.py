@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from ops.change import removal
-from ops.change.removal import Places
+from lakehouse.model import services
+from lakehouse.rolling import removal
+from lakehouse.rolling.removal import Places
 
 OURS = "# Managed by the lakehouse kit: a change made here is lost at the next run.\n"
 
@@ -63,7 +64,7 @@ def test_units_are_stopped_before_their_files_go(host: Places) -> None:
 
 
 def test_only_what_a_cluster_can_do_without_is_removed() -> None:
-    known = removal.removable()
+    known = services.load().removable()
     assert known.keys() >= {"trino", "flink"}
     assert not known.keys() & {
         "hdfs_namenode",

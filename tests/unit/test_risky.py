@@ -17,9 +17,9 @@ from hypothesis import given
 from hypothesis.strategies import text
 from pyarrow import parquet
 
-from lakehouse import features, risky, table_files
 from lakehouse.catalog.readable import UnreadableError
-from lakehouse.features import (
+from lakehouse.tables import features, risky, table_files
+from lakehouse.tables.features import (
     CUT,
     FILTERED,
     FLINK,
@@ -38,9 +38,9 @@ from lakehouse.features import (
     delta_risks,
     predicted,
 )
-from lakehouse.hive_features import HiveTable, hive_risks, type_risks
-from lakehouse.iceberg_features import NAME_MAPPING, Live, iceberg_risks
-from lakehouse.risky import Finding
+from lakehouse.tables.hive_features import HiveTable, hive_risks, type_risks
+from lakehouse.tables.iceberg_features import NAME_MAPPING, Live, iceberg_risks
+from lakehouse.tables.risky import Finding
 from plugins.module_utils.lakehouse.webhdfs import WebHdfs
 from tests.unit.iceberg_tables import LIST, MANIFEST, PLACE, Memory, Written
 

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 import yaml
 
-from lakehouse import run, services, specs
+from lakehouse import run
 from lakehouse.dev import placementdocs, roledocs
 from lakehouse.errors import LakehouseError
+from lakehouse.model import services, specs
 
 ROLES = specs.roles()
 # Set by inventories whose machines are containers, and described with the role node.

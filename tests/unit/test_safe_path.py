@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from library import lakehouse_config_files as config_files
 from plugins.module_utils.lakehouse import safe_path
+from plugins.modules import lakehouse_config_files as config_files
 from tests.unit.test_config_files import OWN, Apply, apply, mode
 
 __all__ = ["apply"]

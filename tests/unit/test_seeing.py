@@ -12,16 +12,17 @@ from lakehouse import cli, commands
 from lakehouse.commands import exec as execute
 from lakehouse.commands import logs
 from lakehouse.errors import UsageError
-from lakehouse.inventory import Host, Inventory
+from lakehouse.maybe import Answer, unknown
+from lakehouse.model import selectors
+from lakehouse.model.inventory import Host, Inventory
+from lakehouse.model.placement import Cluster
+from lakehouse.model.services import Service, load
+from lakehouse.outcome import Outcome
+from lakehouse.remote import openssh, output
+from lakehouse.remote.openssh import Line
 from lakehouse.run import ROOT
-from lakehouse.services import Service, load
-from ops import output, remote, selectors
-from ops.maybe import Answer, unknown
-from ops.outcome import Outcome
-from ops.remote import Line
-from ops.sql import flink, query, rows, spark, statements
-from ops.sql.rows import Rows
-from ops.status.placement import Cluster
+from lakehouse.sql import flink, query, rows, spark, statements
+from lakehouse.sql.rows import Rows
 
 SERVICES = load().services
 
@@ -93,7 +94,7 @@ class TestLogs:
             logs.instant(said)
 
     def test_a_host_that_was_cut_off_has_not_answered(self) -> None:
-        ended = {"n1": Answer(remote.TIMED_OUT), "n2": Answer(0), "n3": unknown("gone")}
+        ended = {"n1": Answer(openssh.TIMED_OUT), "n2": Answer(0), "n3": unknown("gone")}
         assert [str(one) for one in logs.cut("inv", "trino", ended)] == [
             "DEGRADED logs.cut n1: its lines were cut off after 60 s; next:"
             " .venv/bin/lakehouse logs trino --since 10m -i inv"

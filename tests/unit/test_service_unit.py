@@ -9,7 +9,7 @@ import pytest
 from ansible.module_utils.lakehouse.refused import RefusedError
 from service import unit
 
-from lakehouse import services
+from lakehouse.model import services
 from tests.render import golden_files
 
 UNITS = {

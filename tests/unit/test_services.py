@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 import yaml
 
-from lakehouse import services, verbs
+from lakehouse import verbs
 from lakehouse.errors import LakehouseError
+from lakehouse.model import services
 from lakehouse.run import ROOT
-from ops.sql.engines import ENGINES
+from lakehouse.sql.engines import ENGINES
 from plugins.filter import services as filters
 
 RAW: dict[str, Any] = yaml.safe_load(services.FILE.read_text(encoding="utf-8"))[services.KEY]

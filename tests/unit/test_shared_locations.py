@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from hive_metastore.ttypes import Database, SerDeInfo, StorageDescriptor, Table
 
-from lakehouse import risky
 from lakehouse.catalog.shared_files import SHARED, Place, overlaps
+from lakehouse.tables import risky
 
 HIVE: dict[str, Any] = {"type": "EXTERNAL_TABLE", "parameters": {"EXTERNAL": "TRUE"}}
 PURGED: dict[str, Any] = {"type": "EXTERNAL_TABLE", "parameters": {"external.table.purge": "TRUE"}}

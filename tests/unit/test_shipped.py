@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from lakehouse import defaults, inventory, run
+from lakehouse import run
+from lakehouse.model import defaults, inventory
 
 HOSTS = """\
 all:

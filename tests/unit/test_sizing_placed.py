@@ -11,8 +11,9 @@ import yaml
 from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar
 
-from lakehouse import defaults, inventory, run, services
-from lakehouse.inventory import Host
+from lakehouse import run
+from lakehouse.model import defaults, inventory, services
+from lakehouse.model.inventory import Host
 from lakehouse.sizing import Plan, placed, plan
 from lakehouse.sizing.engines import ENGINES
 from lakehouse.validation import sizes

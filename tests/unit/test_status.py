@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from lakehouse import inventory, services
 from lakehouse.commands import status as command
 from lakehouse.errors import LakehouseError
+from lakehouse.maybe import Answer, unknown
+from lakehouse.model import inventory, placement, services
+from lakehouse.outcome import Finding, Outcome, Result
+from lakehouse.remote.probing import Reply
 from lakehouse.run import ROOT
-from ops.maybe import Answer, unknown
-from ops.outcome import Finding, Outcome, Result
-from ops.probing import Reply
-from ops.status import judge, placement, questions, reading, screen
-from ops.status.model import Database, Disk, Engine, Hdfs, Machine, Memory, Placed, Status, Tables, Unit
+from lakehouse.status import judge, questions, reading, screen
+from lakehouse.status.model import Database, Disk, Engine, Hdfs, Machine, Memory, Placed, Status, Tables, Unit
 
 GIB = 1024**3
 NOW = 1_800_000_000.0

@@ -9,9 +9,9 @@ import pytest
 from backup import catalog as backup_catalog
 from lakehouse.catalog import query
 from lakehouse.commands.metastore import check as metastore
-from ops.console import look
-from ops.doctor import probes
-from ops.status import questions
+from lakehouse.console import look
+from lakehouse.doctor import probes
+from lakehouse.status import questions
 from tests import strangers
 from tests.unit.metastore_database import Database, server
 

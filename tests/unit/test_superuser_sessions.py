@@ -12,10 +12,10 @@ import pytest
 
 from backup import database as backup_database
 from backup.config import Settings
-from lakehouse.inventory import Host
+from lakehouse.cluster_catalog import live
+from lakehouse.model.inventory import Host
 from lakehouse.run import ROOT
-from ops.catalog import live
-from ops.status import questions
+from lakehouse.status import questions
 from plugins.module_utils.lakehouse import metastore_sql
 
 NAMES = {"lakehouse_database": {"name": "meta", "user": "hms"}, "lakehouse_ports": {"postgresql": 5433}}

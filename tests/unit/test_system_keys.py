@@ -8,7 +8,7 @@ import pytest
 
 from lakehouse.artifacts import manifest
 from lakehouse.dev import systemkeys
-from lakehouse.inventory import Host
+from lakehouse.model.inventory import Host
 from lakehouse.run import BILL, ROOT
 from lakehouse.validation import Finding, keylists, postgresql, units
 from tests.render import golden_files

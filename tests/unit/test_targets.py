@@ -10,9 +10,10 @@ from typing import Any, cast
 import docker
 import pytest
 
-from lakehouse import run, shared_options, targets, verbs
-from lakehouse.compose import dotenv, running, stack
+from lakehouse import run, shared_options, verbs
 from lakehouse.errors import LakehouseError
+from lakehouse.local import targets
+from lakehouse.local.compose import dotenv, running, stack
 
 CORE = {
     "postgres", "namenode", "datanode1", "metastore", "spark-master", "spark-worker", "spark-connect",

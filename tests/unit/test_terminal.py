@@ -10,22 +10,23 @@ from typing import cast
 
 import pytest
 
-from lakehouse import cli, nodes
+from lakehouse import cli
 from lakehouse.catalog import text
 from lakehouse.errors import LakehouseError
+from lakehouse.local import nodes
+from lakehouse.outcome import Finding, Outcome, Result
+from lakehouse.remote import output
+from lakehouse.remote.openssh import Line
+from lakehouse.rolling import run
+from lakehouse.rolling.facts import Living
+from lakehouse.rolling.journal import Journal
+from lakehouse.rolling.result import Ending, Refusal, RunResult
+from lakehouse.rolling.run import Running, Work
 from lakehouse.shared_options import ChangeOptions
+from lakehouse.sql import rows
+from lakehouse.sql.rows import Rows
 from lakehouse.terminal import LINES, printable
 from lakehouse.validation import finding as checks
-from ops import output
-from ops.change import run
-from ops.change.facts import Living
-from ops.change.journal import Journal
-from ops.change.result import Ending, Refusal, RunResult
-from ops.change.run import Running, Work
-from ops.outcome import Finding, Outcome, Result
-from ops.remote import Line
-from ops.sql import rows
-from ops.sql.rows import Rows
 
 # By what a terminal does with it.
 HOSTILE = {

@@ -9,9 +9,9 @@ import docker
 import pytest
 from docker.errors import APIError
 
-from lakehouse.compose.labels import HOST_LABEL, PROJECT_LABEL, UNIT_LABEL
-from testbed.containers import ContainerNodes
-from testbed.nodes import CommandError
+from lakehouse.local.compose.labels import HOST_LABEL, PROJECT_LABEL, UNIT_LABEL
+from suites.testbed.containers import ContainerNodes
+from suites.testbed.nodes import CommandError
 
 
 class Fake:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from lakehouse.errors import LakehouseError
-from testbed import endpoints
+from suites.testbed import endpoints
 
 ENDPOINTS: dict[str, Any] = {
     "inventory": "inventory/other",

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from matrix.cross.limits import marks, refused
-from testbed import evidence
+from suites.matrix.cross.limits import marks, refused
+from suites.testbed import evidence
 
 
 class Item:

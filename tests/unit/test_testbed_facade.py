@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from matrix.cross.engines import Missing
-from testbed.engines import EngineError
-from testbed.engines.facade import Facade, Row
+from suites.matrix.cross.engines import Missing
+from suites.testbed.engines import EngineError
+from suites.testbed.engines.facade import Facade, Row
 
 TWO: list[Row] = [(1,), (2,)]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from testbed.engines.flink_values import decode, root_cause
+from suites.testbed.engines.flink_values import decode, root_cause
 
 TEXT = {"type": "VARCHAR"}
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from testbed.namenode import Block, File, NameNodeError, named, parse_fsck, parse_short
+from suites.testbed.namenode import Block, File, NameNodeError, named, parse_fsck, parse_short
 
 LAKE = "/lake"
 HEAD = "FSCK started by hdfs (auth:SIMPLE) from /10.0.0.1 for path /lake at Sat Nov 21 04:57:59 UTC 2026\n\n"

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from testbed.nodes import CommandError
-from testbed.systemd import SystemdNodes
+from suites.testbed.nodes import CommandError
+from suites.testbed.systemd import SystemdNodes
 
 
 class Recorder:

@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 from typing import cast
 
-from testbed.namenode import Block, File, NameNode
-from testbed.placement import Ledger, place
+from suites.testbed.namenode import Block, File, NameNode
+from suites.testbed.placement import Ledger, place
 
 NAMES = {"10.0.0.1:9866": "n1", "10.0.0.2:9866": "n2", "10.0.0.3:9866": "n3", "10.0.0.3:9867": "n3"}
 

@@ -8,8 +8,8 @@ from typing import cast
 
 import pytest
 
-from testbed import sessions
-from testbed.endpoints import Endpoints
+from suites.testbed import sessions
+from suites.testbed.endpoints import Endpoints
 
 SPARK_ALONE = cast("Endpoints", SimpleNamespace(trino=None, flink=None))
 

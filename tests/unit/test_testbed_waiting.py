@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from testbed.waiting import wait_for
+from suites.testbed.waiting import wait_for
 from tests.unit import patience
 
 

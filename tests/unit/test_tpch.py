@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from matrix.tpch import queries, source
-from matrix.tpch.compare import Row
-from matrix.tpch.queries import QUERIES, Query
-from matrix.tpch.runner import Runner, Session, Stream, Task
-from matrix.tpch.source import CHECKSUMS, Source
-from testbed.formats import ICEBERG
+from suites.matrix.tpch import queries, source
+from suites.matrix.tpch.compare import Row
+from suites.matrix.tpch.queries import QUERIES, Query
+from suites.matrix.tpch.runner import Runner, Session, Stream, Task
+from suites.matrix.tpch.source import CHECKSUMS, Source
+from suites.testbed.formats import ICEBERG
 
 
 def test_there_are_22_queries() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from matrix.tpch import bench, stock
-from matrix.tpch.queries import QUERIES
+from suites.matrix.tpch import bench, stock
+from suites.matrix.tpch.queries import QUERIES
 
 KIT = {
     "spark.master": "spark://one:7077",

@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from matrix.tpch.compare import AmbiguousError, Answer, equal
+from suites.matrix.tpch.compare import AmbiguousError, Answer, equal
 
 REVENUES = Answer(
     ("nation", "revenue"),

@@ -15,10 +15,11 @@ from typing import Any
 
 import pytest
 
-from lakehouse import artifacts, defaults
+from lakehouse import artifacts
 from lakehouse.artifacts import manifest, releases
 from lakehouse.dev import keyfiles, trinokeys
-from lakehouse.inventory import Host, Inventory
+from lakehouse.model import defaults
+from lakehouse.model.inventory import Host, Inventory
 from lakehouse.run import ROOT
 from lakehouse.validation import keylists, trino
 from lakehouse.validation.finding import Finding

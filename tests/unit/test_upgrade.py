@@ -11,27 +11,27 @@ from typing import Any, cast
 import pytest
 import yaml
 
-from lakehouse import inventory, yamlfile
 from lakehouse import run as programs
+from lakehouse import yamlfile
 from lakehouse.artifacts import parts
 from lakehouse.artifacts.manifest import Manifest, Pair, pair_findings
 from lakehouse.errors import LakehouseError
-from lakehouse.inventory import Host
+from lakehouse.maybe import Answer, unknown
+from lakehouse.model import inventory, placement
+from lakehouse.model.inventory import Host
+from lakehouse.model.placement import Cluster
+from lakehouse.remote.probing import Reply
+from lakehouse.rolling import journal, run
+from lakehouse.rolling.facts import Living
+from lakehouse.rolling.result import Ending
+from lakehouse.rolling.run import Plan, Request
+from lakehouse.rolling.steps import Step
 from lakehouse.run import ROOT
 from lakehouse.shared_options import ChangeOptions
-from ops.change import journal, run
-from ops.change.facts import Living
-from ops.change.result import Ending
-from ops.change.run import Plan, Request
-from ops.change.steps import Step
-from ops.maybe import Answer, unknown
-from ops.probing import Reply
-from ops.status import placement
-from ops.status.placement import Cluster
-from ops.upgrade import finalizing, hdfs, installed, planner, preparation
-from ops.upgrade.hdfs import PendingUpgrade
-from ops.upgrade.planner import Release, Row
-from ops.upgrade.release_switch import Task, Upgrade
+from lakehouse.upgrade import finalizing, hdfs, installed, planner, preparation
+from lakehouse.upgrade.hdfs import PendingUpgrade
+from lakehouse.upgrade.planner import Release, Row
+from lakehouse.upgrade.release_switch import Task, Upgrade
 
 BILL = yamlfile.read(ROOT / "versions.yml")
 NAMES = parts.names(BILL)
@@ -426,7 +426,7 @@ def test_a_bill_that_is_not_locked_is_refused_for_its_versions_first(
     place = tmp_path / "build" / "next.yml"
     place.parent.mkdir()
     place.write_text(yaml.safe_dump(bill), encoding="utf-8")
-    for folder in ("metastore", "matrix"):
+    for folder in ("roles", "suites"):
         (tmp_path / folder).symlink_to(ROOT / folder)
     monkeypatch.setattr(programs, "ROOT", tmp_path)
     arguments = {

@@ -9,24 +9,24 @@ from typing import Any, cast
 
 import pytest
 
-from lakehouse import artifacts, inventory
+from lakehouse import artifacts
 from lakehouse import run as programs
 from lakehouse.artifacts import manifest, releases
 from lakehouse.errors import LakehouseError
+from lakehouse.maybe import Answer, unknown
+from lakehouse.model import inventory, placement
+from lakehouse.model.placement import Cluster
+from lakehouse.rolling import journal, restart
+from lakehouse.rolling.facts import Living
+from lakehouse.rolling.gate import Facts, Unit
+from lakehouse.rolling.result import Ending, Stopped
+from lakehouse.rolling.run import Request, Running
+from lakehouse.rolling.steps import Step
 from lakehouse.run import ROOT
-from ops.change import journal, restart
-from ops.change.facts import Living
-from ops.change.gate import Facts, Unit
-from ops.change.result import Ending, Stopped
-from ops.change.run import Request, Running
-from ops.change.steps import Step
-from ops.maybe import Answer, unknown
-from ops.status import placement
-from ops.status.placement import Cluster
-from ops.upgrade import hdfs, planner, preparation, proof, release_switch
-from ops.upgrade.planner import Release, Row
-from ops.upgrade.proof import Proof
-from ops.upgrade.release_switch import Task, Upgrade
+from lakehouse.upgrade import hdfs, planner, preparation, proof, release_switch
+from lakehouse.upgrade.planner import Release, Row
+from lakehouse.upgrade.proof import Proof
+from lakehouse.upgrade.release_switch import Task, Upgrade
 
 OLD, NEW = "476-a", "476-b"
 HOSTS = ["alpha1", "gamma3", "beta2"]

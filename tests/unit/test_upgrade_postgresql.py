@@ -10,17 +10,16 @@ from typing import cast
 
 import pytest
 
-from lakehouse import inventory
 from lakehouse.errors import LakehouseError
-from lakehouse.inventory import Host
-from ops.change.facts import Living
-from ops.change.gate import Unit
-from ops.change.run import Request
-from ops.maybe import Answer, unknown
-from ops.status import placement
-from ops.status.model import LastGood
-from ops.upgrade import postgresql
-from ops.upgrade.postgresql import Packages
+from lakehouse.maybe import Answer, unknown
+from lakehouse.model import inventory, placement
+from lakehouse.model.inventory import Host
+from lakehouse.rolling.facts import Living
+from lakehouse.rolling.gate import Unit
+from lakehouse.rolling.run import Request
+from lakehouse.status.model import LastGood
+from lakehouse.upgrade import postgresql
+from lakehouse.upgrade.postgresql import Packages
 
 OLD, NEW = "17.11-0+deb13u1", "17.12-0+deb13u1"
 NAMES = ("libpq5", "postgresql-17", "postgresql-client-17")

@@ -14,10 +14,11 @@ from typing import Any
 import pytest
 import yaml
 
-from lakehouse import defaults, run, services, specs
+from lakehouse import run
 from lakehouse.artifacts import manifest
-from lakehouse.inventory import Host, Inventory
-from lakehouse.services import Group
+from lakehouse.model import defaults, services, specs
+from lakehouse.model.inventory import Host, Inventory
+from lakehouse.model.services import Group
 from lakehouse.validation import (
     Finding,
     Level,

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from ansible.module_utils.lakehouse import preflight_storage
 
-from lakehouse import inventory, run
+from lakehouse import run
+from lakehouse.model import inventory
 from lakehouse.validation import identity
 from plugins.filter import preflight
 

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from lakehouse import run, services, yamlfile
-from lakehouse.inventory import Host
+from lakehouse import run, yamlfile
+from lakehouse.model import services
+from lakehouse.model.inventory import Host
 from lakehouse.sizing.fixed import FIXED
 from lakehouse.validation import Finding, limits, sizes
 

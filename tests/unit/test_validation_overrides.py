@@ -10,10 +10,11 @@ from xml.etree import ElementTree as ET
 import pytest
 import yaml
 
-from lakehouse import artifacts, specs
+from lakehouse import artifacts
 from lakehouse.artifacts import manifest, releases
 from lakehouse.dev import classfiles, componentkeys, keyfiles
-from lakehouse.inventory import Host
+from lakehouse.model import specs
+from lakehouse.model.inventory import Host
 from lakehouse.run import ROOT
 from lakehouse.validation import Finding, Level, keylists, overrides, owned, variables
 from tests.render import golden_files
@@ -329,7 +330,7 @@ def test_free_keys_are_of_a_component_or_a_dict() -> None:
     free = yaml.safe_load(overrides.FREE.read_text(encoding="utf-8"))
     assert free.keys() <= overrides.NAMES.keys() | overrides.DICTS.keys() | {"iceberg_catalog", "java"}
     del free["java"]  # flags, which are whole
-    guard = (ROOT / "metastore" / "GuardedStore.java").read_text(encoding="utf-8")
+    guard = (ROOT / "roles/hive_metastore/files/guard/GuardedStore.java").read_text(encoding="utf-8")
     for name, keys in free.items():
         assert all("*" in key or f'"{key}"' in guard for key in keys), name
         assert len(keys) == len(set(keys)), name

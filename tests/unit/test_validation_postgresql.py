@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lakehouse.inventory import Host, Inventory
+from lakehouse.model.inventory import Host, Inventory
 from lakehouse.validation import postgresql
 
 

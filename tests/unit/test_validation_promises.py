@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from lakehouse import defaults
-from lakehouse.inventory import Host, Inventory
+from lakehouse.model import defaults
+from lakehouse.model.inventory import Host, Inventory
 from lakehouse.run import ROOT
 from lakehouse.validation import Level, overrides, promises, trino
 from lakehouse.validation.promises import Promise

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from lakehouse import secret_words, specs
-from lakehouse.inventory import Host
+from lakehouse import secret_words
+from lakehouse.model import specs
+from lakehouse.model.inventory import Host
 from lakehouse.validation import Level, keylists, overrides, secrets, variables
 
 KNOWN = variables.options(specs.every())

@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from lakehouse import cli, commands, nodes, phases, report, run, verbs
+from lakehouse import cli, commands, phases, report, run, verbs
 from lakehouse.commands import test
-from lakehouse.compose import dotenv, names, stack
-from lakehouse.dev import bench, drills
+from lakehouse.dev import bench
 from lakehouse.errors import LakehouseError
+from lakehouse.local import nodes
+from lakehouse.local.compose import dotenv, names, stack
 
 RECAP = """\
 TASK [changed=99 stands in a task's name] ***
@@ -188,10 +189,10 @@ def test_the_real_mavens_tests_are_all_asked_for() -> None:
 def test_what_is_no_long_drill_is_run_once_on_the_cluster() -> None:
     expressions = [arguments[1] for arguments in verbs.CLUSTER_TESTS.values()]
     for flags in product([False, True], repeat=3):
-        marks = dict(zip(("alone", "drill", drills.MARK), flags, strict=True))
+        marks = dict(zip(("alone", "drill", verbs.LONG), flags, strict=True))
         # Pytest's grammar is a part of Python's.
         run_in = [bool(eval(one, {}, marks)) for one in expressions]  # noqa: S307 -- our own text
-        assert sum(run_in) == int(not marks[drills.MARK])
+        assert sum(run_in) == int(not marks[verbs.LONG])
 
 
 class TestConfirm:
@@ -277,7 +278,7 @@ class TestMatrix:
         (build / "endpoints.json").write_text('{"trino": {}, "flink": null}', encoding="utf-8")
         assert verbs.matrix(verbs.start(), "inventory/x", "-k", "merge")
         results = build / "report" / "matrix-junit.xml"
-        assert suite.read_text(encoding="utf-8") == f"matrix --junit-xml={results} -k merge\n"
+        assert suite.read_text(encoding="utf-8") == f"suites/matrix --junit-xml={results} -k merge\n"
         assert statuses() == {"endpoints": phases.PASSED, "matrix": phases.PASSED}
 
     def test_spark_alone_has_no_matrix(self, suite: Path, build: Path) -> None:

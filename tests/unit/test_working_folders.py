@@ -82,8 +82,11 @@ def test_pgbackrest_locks_in_a_folder_of_its_user() -> None:
 
 def test_no_program_has_a_predictable_name_in_tmp() -> None:
     found = set()
-    for top in ("backup", "library", "ops", "plugins"):
+    for top in ("backup", "lakehouse", "plugins"):
         for path in (ROOT / top).rglob("*.py"):
+            if path.is_relative_to(ROOT / "lakehouse" / "local"):
+                # A container of this computer has its /tmp for itself.
+                continue
             found |= {str(path.relative_to(ROOT)) for text in scripts(path) if PREDICTABLE.search(text)}
     for top in ("roles", "templates", "playbooks"):
         for path in (ROOT / top).rglob("*"):

@@ -12,9 +12,9 @@ import pytest
 import yaml
 from ansible.parsing.dataloader import DataLoader
 
-from lakehouse import defaults, inventory, specs
 from lakehouse.artifacts import manifest
-from lakehouse.inventory import Host, Inventory
+from lakehouse.model import defaults, inventory, specs
+from lakehouse.model.inventory import Host, Inventory
 from lakehouse.run import BILL, ROOT
 from lakehouse.validation import Finding, Undefined, replaced, twice, validate, variables
 

@@ -7,10 +7,10 @@ from lakehouse.catalog import objects, readable
 from lakehouse.catalog import text as screen
 from lakehouse.catalog.names import Name
 from lakehouse.catalog.snapshot_reader import SnapshotReader
+from lakehouse.cluster_catalog import targets
+from lakehouse.cluster_catalog.repository import end, opened, say
+from lakehouse.outcome import Finding, Outcome
 from lakehouse.shared_options import CatalogOptions
-from ops.catalog import targets
-from ops.catalog.repository import end, opened, say
-from ops.outcome import Finding, Outcome
 
 _AT_ONCE = 16
 

@@ -3,19 +3,19 @@ from contextlib import closing
 
 import click
 
-from lakehouse import commands, inventory, shared_options
+from lakehouse import commands, shared_options
 from lakehouse.catalog import commits, diff
 from lakehouse.catalog import text as screen
 from lakehouse.catalog.names import Name
 from lakehouse.catalog.snapshot_reader import SnapshotReader
 from lakehouse.catalog.store import Store
+from lakehouse.cluster_catalog import committing, pinning, targets
+from lakehouse.cluster_catalog.repository import say
 from lakehouse.errors import UsageError
+from lakehouse.model import inventory, placement
+from lakehouse.outcome import Finding, Result
+from lakehouse.remote import output
 from lakehouse.shared_options import CatalogOptions
-from ops import output
-from ops.catalog import committing, pinning, targets
-from ops.catalog.repository import say
-from ops.outcome import Finding, Result
-from ops.status import placement
 
 
 @commands.command(failure=commands.NOT_KNOWN)

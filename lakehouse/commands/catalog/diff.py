@@ -6,11 +6,11 @@ from lakehouse import commands, shared_options
 from lakehouse.catalog import commits, ddl, diff
 from lakehouse.catalog import text as screen
 from lakehouse.catalog.diff import Look
+from lakehouse.cluster_catalog import targets
+from lakehouse.cluster_catalog.repository import end, opened, say
 from lakehouse.errors import UsageError
+from lakehouse.outcome import Finding, Outcome
 from lakehouse.shared_options import CatalogOptions
-from ops.catalog import targets
-from ops.catalog.repository import end, opened, say
-from ops.outcome import Finding, Outcome
 
 
 @commands.command(failure=commands.NOT_KNOWN, exclusive=[("sql", "as_json")])

@@ -1,9 +1,9 @@
 from lakehouse import commands, shared_options
 from lakehouse.catalog import fsck
 from lakehouse.catalog import text as screen
+from lakehouse.cluster_catalog.repository import end, opened
+from lakehouse.outcome import Finding, Outcome
 from lakehouse.shared_options import CatalogOptions
-from ops.catalog.repository import end, opened
-from ops.outcome import Finding, Outcome
 
 
 @commands.command(failure=commands.NOT_KNOWN)

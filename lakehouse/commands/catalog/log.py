@@ -6,9 +6,9 @@ from lakehouse import commands, shared_options
 from lakehouse.catalog import names, objects
 from lakehouse.catalog import text as screen
 from lakehouse.catalog.store import Store
+from lakehouse.cluster_catalog.repository import document, end, opened, say
 from lakehouse.errors import UsageError
 from lakehouse.shared_options import CatalogOptions
-from ops.catalog.repository import document, end, opened, say
 
 
 @commands.command(failure=commands.NOT_KNOWN)

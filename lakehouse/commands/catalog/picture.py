@@ -6,11 +6,11 @@ import click
 from lakehouse import commands, shared_options
 from lakehouse.catalog import diff, names, objects
 from lakehouse.catalog import text as screen
+from lakehouse.cluster_catalog.repository import end, opened
 from lakehouse.errors import UsageError
 from lakehouse.report import history
 from lakehouse.report.history import Step
 from lakehouse.shared_options import CatalogOptions
-from ops.catalog.repository import end, opened
 
 
 @commands.command(failure=commands.NOT_KNOWN)

@@ -3,9 +3,9 @@ from pathlib import Path
 import click
 
 from lakehouse import commands, shared_options
+from lakehouse.cluster_catalog import restoring, targets
+from lakehouse.rolling import run
 from lakehouse.shared_options import CatalogOptions, ChangeOptions
-from ops.catalog import restoring, targets
-from ops.change import run
 
 
 @commands.command()

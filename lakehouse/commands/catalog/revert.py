@@ -1,6 +1,6 @@
 from lakehouse import commands, shared_options
+from lakehouse.cluster_catalog import merging
 from lakehouse.shared_options import MergeOptions
-from ops.catalog import merging
 
 
 @commands.command(failure=commands.NOT_KNOWN, exclusive=[("ours", "theirs")])

@@ -21,14 +21,14 @@ from lakehouse.catalog.served.server import COMMAND, Server
 from lakehouse.catalog.served.unsupported_fields import UnsupportedFields
 from lakehouse.catalog.snapshot_reader import SnapshotReader
 from lakehouse.catalog.store import Entry
+from lakehouse.cluster_catalog import targets
+from lakehouse.cluster_catalog.repository import opened
 from lakehouse.errors import LakehouseError
 from lakehouse.interruption import raised, terminated
+from lakehouse.remote import output
 from lakehouse.shared_options import CatalogOptions
 from lakehouse.terminal import printable
 from lakehouse.validation.finding import Finding, Level
-from ops import output
-from ops.catalog import targets
-from ops.catalog.repository import opened
 
 
 @commands.command(failure=commands.NOT_KNOWN)

@@ -5,8 +5,8 @@ import click
 from lakehouse import commands, shared_options
 from lakehouse.catalog import diff, objects
 from lakehouse.catalog import text as screen
+from lakehouse.cluster_catalog.repository import document, end, opened, say
 from lakehouse.shared_options import CatalogOptions
-from ops.catalog.repository import document, end, opened, say
 
 
 @commands.command(failure=commands.NOT_KNOWN)

@@ -1,8 +1,8 @@
 import click
 
 from lakehouse import commands, shared_options
+from lakehouse.cluster_catalog import references
 from lakehouse.shared_options import CatalogOptions
-from ops.catalog import references
 
 
 @commands.command(failure=commands.NOT_KNOWN)

@@ -3,7 +3,7 @@ from pathlib import Path
 import click
 
 from lakehouse import commands, shared_options, verbs
-from lakehouse.compose import dotenv
+from lakehouse.local.compose import dotenv
 
 
 @commands.command()

@@ -1,7 +1,7 @@
 from pathlib import Path
 
 from lakehouse import commands, shared_options, verbs
-from lakehouse.compose import dotenv
+from lakehouse.local.compose import dotenv
 
 
 @commands.command()

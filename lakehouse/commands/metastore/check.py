@@ -6,19 +6,20 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from lakehouse import commands, defaults, shared_options
-from lakehouse import inventory as inventories
+from lakehouse import clients, commands, shared_options
 from lakehouse.errors import LakehouseError
+from lakehouse.maybe import Answer, unknown
 from lakehouse.metastore.health import Health, Step, check
+from lakehouse.model import defaults, placement
+from lakehouse.model import inventory as inventories
+from lakehouse.model.placement import Cluster
 from lakehouse.next_command import command as next_command
+from lakehouse.outcome import Finding, Outcome, Result
+from lakehouse.remote import hosts, output
+from lakehouse.remote.probing import Http, Prober, Question, Reply, Shell
+from lakehouse.status import questions
+from lakehouse.status.screen import aligned
 from lakehouse.terminal import printable
-from ops import clients, hosts, output
-from ops.maybe import Answer, unknown
-from ops.outcome import Finding, Outcome, Result
-from ops.probing import Http, Prober, Question, Reply, Shell
-from ops.status import placement, questions
-from ops.status.placement import Cluster
-from ops.status.screen import aligned
 from plugins.module_utils.lakehouse.counting import counted
 
 _VERB = "metastore check"

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from lakehouse.errors import LakehouseError
-from lakehouse.inventory import Inventory
-from lakehouse.nodes import docker_api, spec
+from lakehouse.local.nodes import docker_api, spec
+from lakehouse.model.inventory import Inventory
 
 # A command that is not done by then hangs.
 LIMIT_SECONDS = 600

@@ -8,9 +8,9 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from lakehouse import endpoints, services
 from lakehouse.errors import LakehouseError
-from lakehouse.services import Ready
+from lakehouse.model import endpoints, services
+from lakehouse.model.services import Ready
 from plugins.module_utils.lakehouse import probes
 
 Probe = dict[str, Any]

@@ -10,10 +10,10 @@ from fnmatch import fnmatch
 from functools import partial
 from graphlib import TopologicalSorter
 
-from lakehouse import endpoints, inventory, services
 from lakehouse.dev.floor import imprint, probing, taking
 from lakehouse.dev.floor.machines import Machines
 from lakehouse.dev.floor.taking import Kit, NodeSnapshot
+from lakehouse.model import endpoints, inventory, services
 from plugins.module_utils.lakehouse import metastore_sql, probes
 
 # Steps that are no unit's.

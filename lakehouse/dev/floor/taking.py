@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lakehouse import artifacts, endpoints, inventory, verbs
+from lakehouse import artifacts, verbs
 from lakehouse.artifacts import releases
 from lakehouse.dev.floor import imprint, probing
 from lakehouse.dev.floor.machines import Machines
-from lakehouse.inventory import Inventory
+from lakehouse.model import endpoints, inventory
+from lakehouse.model.inventory import Inventory
 from plugins.module_utils.lakehouse.webhdfs import WebHdfs
 
 LISTS = "cat /var/lib/dpkg/info/*.list"

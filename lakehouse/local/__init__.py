@@ -1,0 +1,1 @@
+"""Local nodes and docker compose: a lakehouse in containers of this computer."""

@@ -1,0 +1,1 @@
+"""The lakehouse as its inventory and services.yml describe it: services, hosts, endpoints, readiness."""

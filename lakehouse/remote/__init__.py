@@ -1,0 +1,1 @@
+"""Hosts over SSH: commands with deadlines, probes, and what they print."""

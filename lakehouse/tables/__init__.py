@@ -1,0 +1,1 @@
+"""What tables need of their readers, judged by their metadata: Iceberg, Delta and Hive."""

@@ -1,0 +1,1 @@
+"""Suites that prove engines on a running lakehouse, beside the smoke suite."""
