@@ -1,6 +1,6 @@
 """Reuse the unchanged partitions of a large table from an earlier commit.
 
-A range of partitions is the content of a folder of files: it begins where `ranges.cut` says so. Partitions
+A range of partitions is the content of a folder of files: `ranges.cut` returns where it begins. Partitions
 of changed ranges are read; folders without any of them are kept, and the others are written again.
 """
 

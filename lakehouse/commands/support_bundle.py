@@ -76,9 +76,9 @@ def command(mebibytes: float, limit: float, as_json: bool, inventory: str) -> in
     output.progress("asking what status and doctor ask")
     with closing(Prober()) as prober:
         snapshot = doctor.look(prober, inventory, time.monotonic() + _ASK_SECONDS)
-    known = variables.options(specs.every())
-    found = (secrets.values(host, known) for host in snapshot.cluster.hosts)
-    masker = Masker(set[str]().union(*found), secrets.names(known))
+    options = variables.options(specs.every())
+    host_secrets = (secrets.values(host, options) for host in snapshot.cluster.hosts)
+    masker = Masker(set[str]().union(*host_secrets), secrets.names(options))
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     path = BUILD / f"support-{snapshot.status.cluster}-{stamp}.tar.gz"
     with archive.create(path, int(mebibytes * _MIB)) as bundle:
@@ -105,8 +105,8 @@ def _fill(
     hosts = snapshot.cluster.hosts
     with ThreadPoolExecutor(len(hosts)) as pool:
         output.progress("reading the secrets that are to be masked")
-        for found in pool.map(_secrets, hosts):
-            masker.learn(found)
+        for host_secrets in pool.map(_secrets, hosts):
+            masker.learn(host_secrets)
         for name, text in _cluster(snapshot, began):
             bundle.add(name, masker.text(name, text))
         output.progress(f"collecting from {', '.join(host.name for host in hosts)}")
@@ -127,10 +127,10 @@ def _fill(
 
 def _secrets(host: Host) -> set[str]:
     """Return what stands in a host's files of secrets; nothing where it does not answer."""
-    found: set[str] = set()
+    values: set[str] = set()
     for name, text, _ in _members(host, items.secrets(host), _SECRETS_SECONDS, []):
-        found |= mask.values(name, text)
-    return found
+        values |= mask.values(name, text)
+    return values
 
 
 def _cluster(snapshot: Snapshot, began: float) -> Iterator[tuple[str, str]]:
@@ -142,14 +142,14 @@ def _cluster(snapshot: Snapshot, began: float) -> Iterator[tuple[str, str]]:
         json.dumps(diagnosis.result(snapshot.status, diagnose(snapshot), seconds).json(), indent=2),
     )
     yield from inventory_files(snapshot.cluster.inventory.path)
-    known = journal.runs(run.folder(snapshot.cluster))
-    yield "runs.json", json.dumps(runs.document(snapshot.status.cluster, known), indent=2)
+    past_runs = journal.runs(run.folder(snapshot.cluster))
+    yield "runs.json", json.dumps(runs.document(snapshot.status.cluster, past_runs), indent=2)
     yield "versions.yml", (ROOT / "versions.yml").read_text(encoding="utf-8")
     # Trino shows other people's queries to its own user alone.
     headers = {"X-Trino-User": str(snapshot.cluster.variable("lakehouse_users")["trino"])}
-    asked = [Http(name, url, headers) for name, url in snapshot.cluster.urls(_JOBS)]
+    queries = [Http(name, url, headers) for name, url in snapshot.cluster.urls(_JOBS)]
     with closing(Prober()) as prober:
-        answers = status.ask(prober, snapshot.cluster, asked, time.monotonic() + _ASK_SECONDS)
+        answers = status.ask(prober, snapshot.cluster, queries, time.monotonic() + _ASK_SECONDS)
     for name, answer in answers.items():
         yield f"jobs/{name}.json", answer.value.text if answer.value else f"unknown: {answer.why}\n"
 
@@ -158,8 +158,8 @@ def inventory_files(path: Path) -> Iterator[tuple[str, str]]:
     """Give what Ansible reads of an inventory, a file or a folder, each file by its name below it."""
     folder = path if path.is_dir() else path.parent
     tops = sorted(path.iterdir()) if path.is_dir() else [path]
-    files = [one for one in tops if one.suffix in _INVENTORY or one == path]
-    files += [one for name in _VARIABLES for one in sorted((folder / name).rglob("*"))]
+    files = [file for file in tops if file.suffix in _INVENTORY or file == path]
+    files += [file for name in _VARIABLES for file in sorted((folder / name).rglob("*"))]
     for file in files:
         if file.is_file():
             name = f"inventory/{file.relative_to(folder)}"
@@ -172,18 +172,18 @@ def _host(bundle: Archive, masker: Masker, snapshot: Snapshot, host: Host, limit
     """Put in what a host sends; unknown where that is not all."""
     ends: list[Answer[int]] = []
     sizes: Mapping[str, int] | None = None
-    kept = dict[str, int]()
+    sizes_sent = dict[str, int]()
     for name, text, sent in _members(host, items.request(snapshot.cluster, host), limit, ends):
         if name == collector.INDEX:
             sizes = _sizes(text)
         else:
-            kept[name] = sent
+            sizes_sent[name] = sent
             bundle.add(f"{host.name}/{name}", masker.text(name, text))
     [end] = ends
     if end.known and sizes is None:
         return unknown(f"it sent a part only (exit code {end.value})")
     for name, size_there in (sizes or {}).items():
-        bundle.note(f"{host.name}/{name}", size_there, kept.get(name, 0))
+        bundle.note(f"{host.name}/{name}", size_there, sizes_sent.get(name, 0))
     return end
 
 
@@ -237,19 +237,22 @@ class _Bounded(io.RawIOBase):
 
 
 def _result(inventory: str, path: Path, snapshot: Snapshot, answers: Mapping[str, Answer[int]]) -> Result:
-    there, shown = [name for name, answer in answers.items() if answer.known], path.relative_to(ROOT)
-    grave = Outcome.DEGRADED if there else Outcome.DOWN
+    complete_hosts = [name for name, answer in answers.items() if answer.known]
+    archive_path = path.relative_to(ROOT)
+    severity = Outcome.DEGRADED if complete_hosts else Outcome.DOWN
     return Result(
         verb=VERB,
         target=snapshot.status.cluster,
         findings=tuple(
-            Finding("bundle.missing", grave, host, f"is missing: {answer.why}", hosts.ping(inventory, host))
+            Finding(
+                "bundle.missing", severity, host, f"is missing: {answer.why}", hosts.ping(inventory, host)
+            )
             for host, answer in answers.items()
             if not answer.known
         ),
-        facts=(f"{len(there)} of {counted(len(answers), 'host')}", size(path.stat().st_size)),
+        facts=(f"{len(complete_hosts)} of {counted(len(answers), 'host')}", size(path.stat().st_size)),
         hosts={name: {"answered": answer.known, "why": answer.why} for name, answer in answers.items()},
-        healthy_next=f"tar tzf {shown}",
-        details={"archive": str(shown)},
-        summary=str(shown),
+        healthy_next=f"tar tzf {archive_path}",
+        details={"archive": str(archive_path)},
+        summary=str(archive_path),
     )

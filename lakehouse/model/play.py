@@ -73,11 +73,7 @@ def cluster(variables: Mapping[str, Any], templar: Templar) -> Cluster:
         )
         for name in members["all"]
     }
-    placed = {
-        group.name
-        for group in services.load().groups.values()
-        if values[PROFILE] == services.FULL or group.profile == services.CORE
-    }
+    placed = services.load().placed(small=values[PROFILE] != services.FULL)
     groups = {
         group: tuple(map(hosts.__getitem__, names)) for group, names in members.items() if group in placed
     }

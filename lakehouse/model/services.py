@@ -294,6 +294,10 @@ class Catalogue:
         """Return the groups with that many hosts, of COUNTS."""
         return tuple(name for name, group in self.groups.items() if group.hosts in hosts)
 
+    def placed(self, *, small: bool) -> frozenset[str]:
+        """Return the groups that the small profile, or the full one, places on hosts."""
+        return frozenset(name for name, group in self.groups.items() if not small or group.profile == CORE)
+
     def running(
         self, groups: Collection[str], variables: Mapping[str, Any], *, small: bool
     ) -> frozenset[str]:
@@ -301,9 +305,7 @@ class Catalogue:
 
         `groups` and `variables` are the host's.
         """
-        placed = {
-            name for name in self.groups.keys() & groups if not small or self.groups[name].profile == CORE
-        }
+        placed = self.placed(small=small).intersection(groups)
         return frozenset(
             service.name
             for service in self.services.values()

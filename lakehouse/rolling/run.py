@@ -46,10 +46,10 @@ class Work:
     """The work of a verb: its plan for operators and for the journal, and the function that does it.
 
     `danger` names a loss, which an operator confirms by typing a name: `typed`, or the cluster's. Without
-    danger and question nothing is asked. `refusal` is why the work must not be done. `words` are the words
-    after the verb on the command line, by default the target. `do` returns facts for the last line, and
-    raises Stopped where it cannot continue. `following` is the next command after success. `reread` prepares
-    the work again under the lock, in place of the verb's `prepare`.
+    danger and question the command starts at once. `refusal` is why the work must not be done. `words` are
+    the words after the verb on the command line, by default the target. `do` returns facts for the last
+    line, and raises Stopped where it cannot continue. `following` is the next command after success. `reread`
+    prepares the work again under the lock, in place of the verb's `prepare`.
     """
 
     target: str

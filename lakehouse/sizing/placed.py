@@ -78,9 +78,10 @@ def cluster(machines: Mapping[str, Machine], settings: Mapping[str, Any]) -> Clu
 
 def services(machine: Machine, *, small: bool) -> frozenset[str]:
     """Return the services of a machine, in the small profile or the full one."""
-    running = catalogue.load().running(machine.groups, machine.variables, small=small)
+    rows = catalogue.load()
+    running = rows.running(machine.groups, machine.variables, small=small)
     # A coordinator runs the same service without executing queries.
-    executes = "trino_workers" in machine.groups and not small
+    executes = "trino_workers" in rows.placed(small=small).intersection(machine.groups)
     return running | ({"trino_worker"} if executes else set())
 
 

@@ -225,7 +225,7 @@ def _do(change: Change, request: Request, running: Running) -> tuple[str, ...]:
 
 
 def _roll_back(running: Running, change: Change, host: Host, why: str, request: Request) -> NoReturn:
-    running.say(f"postgresql: goes back: {why}")
+    running.say(f"postgresql: rolls back: {why}")
     running.journal.write(journal.BACK, what=COMPONENT)
     try:
         _install(running, change, change.old, host, restart.READY_SECONDS)

@@ -71,7 +71,7 @@ def prepare(living: Living, request: Request) -> Work:
     absent = partial(marker.absent, living.cluster, path=path)
     if stopped:
         task = _remaining(living, stopped, installed_releases)
-        text = planner.lines(task.remaining, {}) if task.remaining else [f"{VERB} {target}: goes back"]
+        text = planner.lines(task.remaining, {}) if task.remaining else [f"{VERB} {target}: rolls back"]
         return _work(upgrade, task, text, absent(row.host for row in (*task.remaining, *task.begun_rows)))
     new_releases = {
         name: Release(

@@ -135,7 +135,7 @@ def _forward(
 def _roll_back(upgrade: Upgrade, touched: Sequence[Row], why: str, running: Running) -> NoReturn:
     """Switch hosts back to their old release, the last one first, and raise Stopped with the reason."""
     component = touched[0].component
-    running.say(f"{component}: goes back: {why}")
+    running.say(f"{component}: rolls back: {why}")
     running.journal.write(journal.BACK, what=component)
     ends_upgrade = any(row.rolling and not row.returns for row in touched)
     if ends_upgrade and (refusal := hdfs.unreadable(running.living)):

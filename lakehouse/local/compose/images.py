@@ -28,10 +28,10 @@ from lakehouse.local.compose.dotenv import BASE_VARIABLE
 from lakehouse.local.nodes import image as node_image
 from lakehouse.model import defaults
 from lakehouse.model import services as catalogue
+from lakehouse.run import ROOT
 
 Log = Callable[[str], None]
 
-ROOT = Path(__file__).resolve().parents[3]
 DOCKERFILES = ROOT / "compose" / "images"
 LATEST = "latest"
 # What a build says that has failed, and the command that shows more of it.

@@ -21,8 +21,8 @@ def groups_of(user: str) -> list[str] | None:
         account = pwd.getpwnam(user)
     except KeyError:
         return None
-    known = {entry.gr_gid: entry.gr_name for entry in grp.getgrall()}
-    return [known.get(number, str(number)) for number in os.getgrouplist(user, account.pw_gid)]
+    names = {entry.gr_gid: entry.gr_name for entry in grp.getgrall()}
+    return [names.get(number, str(number)) for number in os.getgrouplist(user, account.pw_gid)]
 
 
 def members(group: str, users: list[str]) -> list[str]:
@@ -41,15 +41,15 @@ def members(group: str, users: list[str]) -> list[str]:
 def check_accounts(
     users: list[str], group: str, groups: Callable[[str], list[str] | None] = groups_of
 ) -> list[dict[str, str]]:
-    """Check that every service's user, where there is one already, is in the group."""
-    found = []
+    """Check that every account of the kit that exists already is in the group."""
+    findings = []
     for user in sorted(set(users)):
-        known = groups(user)
-        if known is not None and group not in known:
-            fact = f"the account {user} exists already, in {', '.join(known)} alone"
+        user_groups = groups(user)
+        if user_groups is not None and group not in user_groups:
+            fact = f"the account {user} exists already, in {', '.join(user_groups)} alone"
             advice = (
                 f"groupadd --force --system {group} && usermod --append --groups {group} {user},"
                 " or name another user in lakehouse_users"
             )
-            found.append(finding("node.accounts", fact, advice, f"in the group {group}"))
-    return found
+            findings.append(finding("node.accounts", fact, advice, f"in the group {group}"))
+    return findings
