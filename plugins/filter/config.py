@@ -107,27 +107,26 @@ def timer_files(
     service: dict[str, Any],
     name: str,
     description: str,
-    calendar: str,
-    timer_settings: Mapping[str, Any] | None = None,
+    timer: Mapping[str, Any],
+    retry: str = "",
 ) -> list[dict[str, Any]]:
     """Entries for a unit that does its work and ends, and for the timer that starts it (systemd.time(7)).
 
-    ``timer_settings`` are settings of the timer besides its calendar.
+    ``timer`` are settings of the timer. A run that failed starts again after ``retry``, at most four times in
+    half an hour.
     """
-    work = unit_file(service | {"Type": "oneshot", "Restart": "no"}, name, description)
+    restart = {"Restart": "on-failure", "RestartSec": retry} if retry else {"Restart": "no"}
+    work = unit_file(service | {"Type": "oneshot"} | restart, name, description)
+    if retry:
+        work["vars"]["sections"]["Unit"] |= {"StartLimitIntervalSec": "30min", "StartLimitBurst": 5}
     del work["vars"]["sections"]["Install"]
-    timer = {
+    sections = {
         "Unit": {"Description": f"{description}, by the clock"},
         # A machine that was off at that time runs it at its next boot.
-        "Timer": {
-            "OnCalendar": calendar,
-            "Persistent": True,
-            "RandomizedDelaySec": "10min",
-            **(timer_settings or {}),
-        },
+        "Timer": {"Persistent": True, "RandomizedDelaySec": "10min", **timer},
         "Install": {"WantedBy": "timers.target"},
     }
-    return [work, work | {"dest": f"/etc/systemd/system/{name}.timer", "vars": {"sections": timer}}]
+    return [work, work | {"dest": f"/etc/systemd/system/{name}.timer", "vars": {"sections": sections}}]
 
 
 def by_reader(files: list[dict[str, Any]], paths_by_reader: dict[str, list[str]]) -> dict[str, list[str]]:

@@ -124,7 +124,7 @@ def systemctl(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 def properties(unit: str) -> dict[str, str]:
     """What systemd knows of the unit."""
-    return units.properties(systemctl("show", *units.SHOWN, unit).stdout.splitlines())
+    return units.properties(systemctl(*units.question(unit)).stdout.splitlines())
 
 
 def is_settled(state: dict[str, str], unit: dict[str, Any]) -> bool:

@@ -46,9 +46,6 @@ class Place:
     def rendered(self, text: str, host: Host) -> str:
         return _SCRIPTS.from_string(text).render(host.variables, name=host.name, first=self.first)
 
-    def is_well(self) -> bool:
-        return doctor(self.path).code == 0
-
     @contextmanager
     def broken(self, fault: Mapping[str, Any]) -> Iterator[None]:
         """Make a fault, and take away whatever is left of it in the end."""
@@ -127,7 +124,7 @@ def assert_alone(fault: Mapping[str, Any], place: Place) -> None:
         if check not in PERSONS and "not_run" not in fault:
             run_next(place, check, named)
             wait(f"{check} is gone", is_gone, WELL_SECONDS)
-    wait_for("the cluster is well again", place.is_well, seconds=WELL_SECONDS)
+    wait("the cluster is well again", lambda: not lines(), WELL_SECONDS)
 
 
 def run_next(place: Place, check: str, where: str) -> None:

@@ -179,7 +179,7 @@ def test_what_no_drop_removes_may_be_shared(ground: Ground) -> None:
     ground.create(ground.table(ground.b, "two", place))
     ground.create(ground.table(ground.b, "part", f"{place}/day=1"))
     said = ground.refused(ground.table(ground.b, "purged", place, **{"external.table.purge": "true"}))
-    assert f"is the location of table {ground.name}" in said
+    assert f"is the location of table {ground.a}.one" in said
     ground.create(ground.delta(ground.a, "first", f"{ground.root}/delta"))
     ground.create(ground.delta(ground.b, "second", f"{ground.root}/delta"))
     assert "is in the location of table" in ground.refused(

@@ -129,7 +129,7 @@ def test_a_daemon_does_not_start_without_its_disks(writable: object, mounts: str
 
 def test_work_by_the_clock_is_a_unit_that_ends_and_a_timer() -> None:
     common = {"User": "u", "Restart": "always", "ExecStart": "/bin/work"}
-    work, timer = config.timer_files(common, "clean", "Cleaning", "03:00")
+    work, timer = config.timer_files(common, "clean", "Cleaning", {"OnCalendar": "03:00"})
     assert work["dest"] == "/etc/systemd/system/clean.service"
     sections = work["vars"]["sections"]
     assert sections["Service"] == common | {"Type": "oneshot", "Restart": "no"}
@@ -137,6 +137,16 @@ def test_work_by_the_clock_is_a_unit_that_ends_and_a_timer() -> None:
     assert timer["dest"] == "/etc/systemd/system/clean.timer"
     assert timer["vars"]["sections"]["Timer"]["OnCalendar"] == "03:00"
     assert timer["vars"]["sections"]["Install"] == {"WantedBy": "timers.target"}
+
+
+def test_work_that_failed_starts_again_where_its_role_says_so() -> None:
+    [work, _] = config.timer_files(
+        {"Restart": "always"}, "clean", "Cleaning", {"OnCalendar": "03:00"}, "1min"
+    )
+    sections = work["vars"]["sections"]
+    assert sections["Service"] == {"Type": "oneshot", "Restart": "on-failure", "RestartSec": "1min"}
+    # Systemd counts the starts of a unit that is written with a limit; the next hour's start is beyond it.
+    assert (sections["Unit"]["StartLimitBurst"], sections["Unit"]["StartLimitIntervalSec"]) == (5, "30min")
 
 
 def test_a_file_is_among_what_those_read_who_are_named_with_it() -> None:

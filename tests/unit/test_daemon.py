@@ -51,6 +51,15 @@ def test_a_timer_is_as_old_as_it_is_active(file: Path) -> None:
     assert not units.is_stale(timer, [])
 
 
+def test_a_timer_is_asked_with_the_unit_that_it_starts_and_needs_the_reload_of_either() -> None:
+    assert units.question("clean.timer")[-2:] == ["clean.timer", "clean.service"]
+    assert units.question("daemon")[-1:] == ["daemon"]
+    timer = ["ActiveState=active", "NeedDaemonReload=no"]
+    service = ["ActiveState=failed", "NeedDaemonReload=yes", "ExecMainStartTimestamp="]
+    assert units.properties([*timer, "", *service]) == {"ActiveState": "active", "NeedDaemonReload": "yes"}
+    assert units.properties([*timer, "", *timer]) == {"ActiveState": "active", "NeedDaemonReload": "no"}
+
+
 RIGHT, WRONG = ({"kind": "command", "argv": ["echo", said], "prints": "alive"} for said in ("alive", "no"))
 BEFORE, AFTER = time.time() - HOUR, time.time() + HOUR
 

@@ -40,7 +40,7 @@ def unit_differences(item: dict[str, Any]) -> list[str]:
     """Return what a unit lacks: its state by systemd, its sockets, and right answers."""
     name = item["name"]
     show = programs.run(
-        ["systemctl", "--no-pager", "show", *units.SHOWN, name],
+        ["systemctl", "--no-pager", *units.question(name)],
         seconds=_SYSTEMCTL_SECONDS,
         next_command=f"systemctl status {name}",
     )
@@ -51,7 +51,8 @@ def unit_differences(item: dict[str, Any]) -> list[str]:
     stale = units.is_stale(properties, item.get("files", []))
     if not units.is_as_desired(properties, enabled=enabled, stale=stale):
         states = (properties[name] for name in ("LoadState", "ActiveState", "UnitFileState"))
-        words = ", ".join(state for state in states if state)
+        unread = "its file not read by systemd" if properties["NeedDaemonReload"] == "yes" else ""
+        words = ", ".join(word for word in (*states, unread) if word)
         return [f"unit {name} is {words}{', older than a file that it reads' if stale else ''}"]
     if not enabled:
         return []

@@ -5,22 +5,34 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 _CONNECT_SECONDS = 5.0
 
-# Of `systemctl show`, with times that say microseconds and no time zone of the host's.
-SHOWN = [
+# Times that say microseconds and no time zone of the host's.
+_SHOWN = [
+    "show",
     "--timestamp=us+utc",
     "--property=LoadState,ActiveState,UnitFileState,NeedDaemonReload,ActiveEnterTimestamp,ExecMainStartTimestamp,"
     "FragmentPath,DropInPaths",
 ]
 
 
+def question(unit: str) -> list[str]:
+    """Return arguments of `systemctl` whose answer `properties` reads: a timer has its service beside it."""
+    return [*_SHOWN, unit, *([unit.removesuffix(".timer") + ".service"] if unit.endswith(".timer") else [])]
+
+
 def properties(lines: Iterable[str]) -> dict[str, str]:
-    """Return the properties that systemctl prints, one per line."""
-    return dict(line.split("=", 1) for line in lines if "=" in line)
+    """Return the properties of the first unit that systemctl prints, one per line.
+
+    A line without text ends a unit. The first one needs a reload of systemd where any of them does.
+    """
+    printed = list(lines)
+    first = dict(line.split("=", 1) for line in takewhile(bool, printed))
+    return first | ({"NeedDaemonReload": "yes"} if "NeedDaemonReload=yes" in printed else {})
 
 
 def started_at(timestamp: str) -> float:

@@ -78,7 +78,8 @@ final class Places {
           + " AND NOT (? AND path = ? AND " + DELTA + ")"
           + " AND NOT CASE WHEN name IS NULL THEN " + String.format(SHARES, "DATABASE_PARAMS", "DB_ID")
           + " ELSE " + String.format(SHARES, "TABLE_PARAMS", "TBL_ID") + " END"
-          + " LIMIT 1";
+          // The outermost one: the same refusal for the same places.
+          + " ORDER BY length(path), database, name NULLS FIRST LIMIT 1";
 
   private Places() {}
 
