@@ -36,7 +36,7 @@ def _faults(snapshot: Snapshot, host: str, timer: Timer, blocks: list[dict[str, 
         yield Fault(
             f"{timer.units[0]} is {timer_state['ActiveState']}: {timer.idle}", snapshot.site, "active"
         )
-    if service_state["Result"] not in {"success", "exit-code", "start-limit-hit"}:
+    if service_state["Result"] not in {"success", "exit-code"}:
         unit = timer.units[1].removesuffix(".service")
         action = snapshot.on(host, f"systemctl start {unit}")
         yield Fault(f"{timer.last} was ended ({service_state['Result']})", action)
