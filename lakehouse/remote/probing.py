@@ -15,6 +15,7 @@ from typing import Any
 
 from lakehouse.errors import LakehouseError
 from lakehouse.maybe import Answer, unknown
+from lakehouse.remote.operations import Operation
 from lakehouse.run import ROOT
 from plugins.module_utils.lakehouse.probes import MOST_BYTES
 
@@ -36,6 +37,20 @@ class Shell:
     host: str
     script: str
     kind: str = "shell"
+
+
+@dataclass(frozen=True)
+class Operations:
+    """Operations on a host, in their order; the answer is the names of those that it differed from, as JSON.
+
+    With `check` the host stays as it is.
+    """
+
+    name: str
+    host: str
+    operations: tuple[Operation, ...]
+    check: bool = False
+    kind: str = "operations"
 
 
 @dataclass(frozen=True)
@@ -81,7 +96,7 @@ class Probe:
     kind: str = "probe"
 
 
-Question = Shell | Http | Thrift | Sql | Probe
+Question = Shell | Operations | Http | Thrift | Sql | Probe
 
 
 @dataclass(frozen=True)

@@ -1,23 +1,54 @@
-"""Run a command on hosts by pyinfra, which no other module imports: a new major version changes one file."""
+"""Run commands and operations on hosts by pyinfra, in the worker process.
+
+Only this module and `pyinfra_operations` import pyinfra: a new major version changes two files.
+"""
 
 from __future__ import annotations
 
+import logging
 import shlex
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from click import unstyle
+from gevent.lock import BoundedSemaphore
 from paramiko import SSHException
 from pyinfra.api.command import StringCommand
 from pyinfra.api.config import Config
 from pyinfra.api.exceptions import PyinfraError
+from pyinfra.api.host import Host
 from pyinfra.api.inventory import Inventory
+from pyinfra.api.operation import add_op
+from pyinfra.api.operations import run_host_op
 from pyinfra.api.state import State
+from pyinfra.context import ctx_host, ctx_state
 
 from lakehouse.maybe import Answer, unknown
+from lakehouse.remote.pyinfra_operations import BY_NAME
 from plugins.module_utils.lakehouse.probes import AUTHORITY
 
 # Seconds for the remote process after SIGTERM.
 _GRACE_SECONDS = 2
+_MOST_LINES = 5
+
+
+class _Printed(logging.Handler):
+    """Keeps what a command has printed: the error of a fact that could not be read does not say it."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.lines: deque[str] = deque(maxlen=_MOST_LINES)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep a line."""
+        self.lines.append(unstyle(record.getMessage()))
+
+
+_PRINTED = _Printed()
+_LOG = logging.getLogger("pyinfra")
+_LOG.addHandler(_PRINTED)
+_LOG.propagate = False
 
 
 class Hosts:
@@ -27,8 +58,10 @@ class Hosts:
     """
 
     def __init__(self, data: Mapping[str, Mapping[str, Any]], seconds: float) -> None:
-        inventory = Inventory(([(name, dict(variables)) for name, variables in data.items()], {}))
-        self._state = State(inventory, Config(CONNECT_TIMEOUT=seconds))
+        self._data, self._seconds = data, seconds
+        self._state = self._connected_to(data)
+        # pyinfra has one current state per process.
+        self._one_at_a_time = BoundedSemaphore()
         self.authority = next(
             (str(variables[AUTHORITY]) for variables in data.values() if variables.get(AUTHORITY)), ""
         )
@@ -49,3 +82,51 @@ class Hosts:
         if not succeeded and not output.stdout:
             return unknown(output.stderr or f"it did not end in {seconds:.1f} s")
         return Answer(output.stdout)
+
+    def operate(
+        self, name: str, operations: Iterable[Mapping[str, Any]], *, check: bool
+    ) -> Answer[list[str]]:
+        """Bring things of a host into the desired states, one after the other; return those that differed.
+
+        With `check` nothing is changed. Operations run as root, with sudo where needed.
+        """
+        # A state remembers the operations that it has run.
+        with self._one_at_a_time:
+            state = self._connected_to({name: self._data[name]})
+            host = state.inventory.get_host(name)
+            _PRINTED.lines.clear()
+            try:
+                with ctx_state.use(state), ctx_host.use(host):
+                    return _operated(state, host, operations, check=check)
+            except (PyinfraError, SSHException, OSError, EOFError, ValueError) as error:
+                return unknown("; ".join(_PRINTED.lines) or str(error) or type(error).__name__)
+            finally:
+                ctx_state.reset()
+                ctx_host.reset()
+                if host.connected:
+                    host.disconnect()
+
+    def _connected_to(self, data: Mapping[str, Mapping[str, Any]]) -> State:
+        inventory = Inventory(([(name, dict(variables)) for name, variables in data.items()], {}))
+        return State(inventory, Config(CONNECT_TIMEOUT=self._seconds))
+
+
+def _operated(
+    state: State, host: Host, operations: Iterable[Mapping[str, Any]], *, check: bool
+) -> Answer[list[str]]:
+    host.connect(show_errors=False, raise_exceptions=True)
+    state.activate_host(host)
+    _, identity = host.run_shell_command(StringCommand("id -u"))
+    sudo = identity.stdout.strip() != "0"
+    differing = []
+    for operation in operations:
+        name = operation["name"]
+        state.is_executing = False
+        result = add_op(state, BY_NAME[name], **operation["arguments"], _sudo=sudo)[host]
+        if not result.will_change:
+            continue
+        differing.append(name)
+        state.is_executing = not check
+        if not check and not run_host_op(state, host, host.op_hash_order[-1]):
+            return unknown(" ".join((result.stderr or result.stdout).split()) or f"{name} has failed")
+    return Answer(differing)

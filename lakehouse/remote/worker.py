@@ -32,6 +32,11 @@ def _shell(hosts: Hosts, question: Question, seconds: float) -> Answer[str]:
     return hosts.run(question["host"], question["script"], seconds)
 
 
+def _operations(hosts: Hosts, question: Question, _: float) -> Answer[str]:
+    operated = hosts.operate(question["host"], question["operations"], check=question["check"])
+    return operated.then(json.dumps)
+
+
 def _http(hosts: Hosts, question: Question, __: float) -> Answer[str]:
     try:
         body = probes.fetch(
@@ -68,6 +73,7 @@ def _probe(_: Hosts, question: Question, __: float) -> Answer[str]:
 
 KINDS: dict[str, Callable[[Hosts, Question, float], Answer[str]]] = {
     "shell": _shell,
+    "operations": _operations,
     "http": _http,
     "thrift": _thrift,
     "sql": _sql,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import shlex
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +13,8 @@ from lakehouse.model import services
 from lakehouse.model.inventory import Host
 from lakehouse.model.placement import Cluster
 from lakehouse.remote.hosts import as_root
-from lakehouse.remote.probing import Http, Question, Reply, Session, Shell
+from lakehouse.remote.operations import Operation
+from lakehouse.remote.probing import Http, Operations, Question, Reply, Session, Shell
 from lakehouse.rolling import ready
 from lakehouse.rolling.gate import Facts, Unit
 from lakehouse.rolling.steps import Step
@@ -68,6 +70,17 @@ class Living:
         # Not `script && echo`: a shell that tests a script's exit code ignores the script's own `set -e`.
         shell = Shell("do", host, as_root(f"( {script}\n) 2>&1; [ $? != 0 ] || echo {_OK}"))
         return self._session.ask([shell], seconds)["do"].then(_finished)
+
+    def bring(
+        self, host: str, operations: Sequence[Operation], seconds: float, *, check: bool = False
+    ) -> Answer[list[str]]:
+        """Bring things of a host into the desired states; return the operations that it differed from.
+
+        With `check` the host stays as it is.
+        """
+        question = Operations("bring", host, tuple(operations), check)
+        answer = self._session.ask([question], seconds)["bring"]
+        return answer.then(lambda reply: list(json.loads(reply.text)))
 
     def as_hdfs(self, command: str) -> str:
         """Return the command that runs another as the superuser of HDFS."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
@@ -11,6 +10,8 @@ from typing import Any
 
 from lakehouse.maybe import Answer
 from lakehouse.model import placement, selectors, services
+from lakehouse.remote import operations
+from lakehouse.remote.operations import Operation
 from lakehouse.rolling import datanodes, marker, steps
 from lakehouse.rolling.facts import Living
 from lakehouse.rolling.result import Ending, Stopped
@@ -111,10 +112,8 @@ def not_in_state(living: Living, node: str, expected: str) -> str:
 
 def stop(running: Running, host_units: Iterable[Step], *, for_good: bool = False) -> None:
     """Stop units one after the other, and disable them if `for_good`."""
-    verb = "disable --now" if for_good else "stop"
     for step in host_units:
-        # After an incomplete scale-out some units are missing.
-        _systemctl(running, step, verb, "if systemctl cat {unit} >/dev/null 2>&1; then {command}; fi")
+        _bring(running, step, operations.stopped(f"{step.unit}.service", enabled=False if for_good else None))
         running.say(f"{step}: stopped")
         running.done(step.host, step.service)
 
@@ -122,10 +121,8 @@ def stop(running: Running, host_units: Iterable[Step], *, for_good: bool = False
 def stop_timers(running: Running, node: str) -> None:
     """Disable the timers of a host: a former backup host still has one that makes backups."""
     running.begins(node, _TIMERS)
-    timers = " ".join(f"{name}.timer" for name in services.load().timers)
-    stops = "systemctl disable --now $timer || exit"
-    script = f"for timer in {timers}; do if systemctl cat $timer >/dev/null 2>&1; then {stops}; fi; done"
-    answer = running.living.do(node, script, _TIMER_SECONDS)
+    timers = [operations.stopped(f"{name}.timer", enabled=False) for name in services.load().timers]
+    answer = running.living.bring(node, timers, _TIMER_SECONDS)
     if not answer.known:
         raise Stopped(Ending.HALFWAY, f"timers on {node}: {answer.why}", "")
     running.done(node, _TIMERS)
@@ -162,10 +159,14 @@ def _serve(host_units: tuple[Step, ...], running: Running, *, for_good: bool) ->
     First the DataNode gets its normal state in HDFS, even if the host does not answer. A NameNode that was
     stopped with the host starts before, and leaves safe mode once enough DataNodes report.
     """
-    living, node, start = running.living, host_units[0].host, "enable --now" if for_good else "start"
+    living, node = running.living, host_units[0].host
+
+    def start(step: Step) -> None:
+        _bring(running, step, operations.running(f"{step.unit}.service", enabled=for_good or None))
+
     datanode = storage(host_units)
     for step in _of(host_units, NAMENODE):
-        _systemctl(running, step, start)
+        start(step)
         running.wait(str(step), partial(_inactive, living), _SERVES_SECONDS, _QUIET_SECONDS)
     if datanode:
         set_hdfs_state(running, node, hdfs_hosts.NORMAL)
@@ -174,9 +175,9 @@ def _serve(host_units: tuple[Step, ...], running: Running, *, for_good: bool) ->
     if not answer.known:
         raise Stopped(Ending.HALFWAY, f"{node} keeps its mark: {answer.why}", "")
     if datanode:
-        _systemctl(running, datanode, start)
+        start(datanode)
     for step in host_units:
-        _systemctl(running, step, start)
+        start(step)
         wait_for_answer(running, step)
         running.say(f"{step}: answers")
         running.done(node, step.service)
@@ -193,10 +194,8 @@ def _inactive(living: Living) -> str:
     return state.why if state.value is None else "" if state.value == "active" else f"it is {state.value}"
 
 
-def _systemctl(running: Running, step: Step, verb: str, template: str = "{command}") -> None:
+def _bring(running: Running, step: Step, operation: Operation) -> None:
     running.begins(step.host, step.service)
-    unit = shlex.quote(f"{step.unit}.service")
-    script = template.format(unit=unit, command=f"systemctl {verb} {unit}")
-    answer = running.living.do(step.host, script, _UNIT_SECONDS)
+    answer = running.living.bring(step.host, [operation], _UNIT_SECONDS)
     if not answer.known:
-        raise Stopped(Ending.HALFWAY, f"at {step}: systemctl {verb}: {answer.why}", "")
+        raise Stopped(Ending.HALFWAY, f"at {step}: {answer.why}", "")

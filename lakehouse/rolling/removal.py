@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -13,6 +12,8 @@ from lakehouse.model.inventory import Host
 from lakehouse.model.services import Service
 from lakehouse.nearest import did_you_mean
 from lakehouse.next_command import command
+from lakehouse.remote import operations
+from lakehouse.remote.operations import Operation
 from lakehouse.rolling import run
 from lakehouse.rolling.facts import Living
 from lakehouse.rolling.result import Ending, Refusal, Stopped
@@ -25,6 +26,7 @@ _STOP_SECONDS = 900.0
 _SECONDS = 30.0
 # The first line of every file that the kit writes.
 _OURS = "Managed by the lakehouse kit"
+_UNITS = "/etc/systemd/system"
 # Programs of a host that start from a release.
 _PROGRAMS = "/usr/local/bin"
 # Further releases of a component, such as its command line on hosts without the service.
@@ -107,38 +109,23 @@ def _having(living: Living, places_by_host: Mapping[str, Places], path: str, *, 
     """Return the hosts where something of the component is left."""
     hosts = []
     for name, places in places_by_host.items():
-        answer = living.do(name, find_script(places, data=data), _SECONDS)
+        answer = living.bring(name, removing(places, data=data), _SECONDS, check=True)
         if answer.value is None:
             raise LakehouseError(f"{name} does not say what it has: {answer.why}", command("doctor", path))
-        hosts += [name] if answer.value.strip() else []
+        hosts += [name] if answer.value else []
     return hosts
 
 
-def find_script(places: Places, *, data: bool) -> str:
-    """Return the script that prints the remaining paths of a component on a host."""
-    units = [f"/etc/systemd/system/{unit}.service" for unit in places.units]
-    paths = " ".join(map(shlex.quote, [*units, *places.removed_folders(data=data)]))
-    return f'for path in {paths}; do [ ! -e "$path" ] || echo "$path"; done'
-
-
-def remove_script(places: Places, *, data: bool) -> str:
-    """Return the idempotent script that uninstalls a component from a host."""
-    lines = [
-        f"! [ -e /etc/systemd/system/{unit}.service ] || systemctl disable --now --quiet {unit}.service"
-        for unit in places.units
-    ]
-    lines += [
-        f"rm -rf /etc/systemd/system/{unit}.service /etc/systemd/system/{unit}.service.d"
-        for unit in places.units
-    ]
-    lines += ["systemctl daemon-reload"]
-    lines += [
-        f"for program in $(grep -lsF {shlex.quote(f'{release}/')} {_PROGRAMS}/*); do"
-        f' ! grep -qF "{_OURS}" "$program" || rm -f "$program"; done'
-        for release in places.releases
-    ]
-    folders = " ".join(map(shlex.quote, places.removed_folders(data=data)))
-    return "\n".join(["set -e", *lines, f"rm -rf {folders}"])
+def removing(places: Places, *, data: bool) -> tuple[Operation, ...]:
+    """Return the operations that uninstall a component from a host; units end before their files go."""
+    return (
+        *(operations.stopped(f"{unit}.service", enabled=False) for unit in places.units),
+        *(operations.no_file(f"{_UNITS}/{unit}.service") for unit in places.units),
+        *(operations.no_folder(f"{_UNITS}/{unit}.service.d") for unit in places.units),
+        *(operations.reread(f"{unit}.service") for unit in places.units),
+        *(operations.no_files_with(_PROGRAMS, f"{release}/", _OURS) for release in places.releases),
+        *(operations.no_folder(folder) for folder in places.removed_folders(data=data)),
+    )
 
 
 def _do(
@@ -148,7 +135,7 @@ def _do(
     for host in hosts:
         running.begins(host, component)
         running.say(f"{component} on {host}: stops, and goes")
-        answer = running.living.do(host, remove_script(places_by_host[host], data=data), _STOP_SECONDS)
+        answer = running.living.bring(host, removing(places_by_host[host], data=data), _STOP_SECONDS)
         if not answer.known:
             raise Stopped(Ending.HALFWAY, f"{component} on {host}: {answer.why}", "")
         running.done(host, component)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,6 +15,7 @@ from ansible.module_utils.lakehouse import preflight_away
 from lakehouse.maybe import Answer, unknown
 from lakehouse.model import inventory, placement
 from lakehouse.model.inventory import Host
+from lakehouse.remote.operations import Operation
 from lakehouse.rolling import balance, capacity, datanodes, departure, lifecycle, marker, offline
 from lakehouse.rolling.datanodes import Node
 from lakehouse.rolling.facts import Living
@@ -25,6 +25,7 @@ from lakehouse.status import questions
 from plugins.module_utils.lakehouse import away, hdfs_hosts
 from plugins.module_utils.lakehouse.fsck import Block, File
 from plugins.module_utils.lakehouse.holder import FILE, SILENT_SECONDS
+from tests.unit import local_host
 
 HERE = "tests/inventory"
 WAY = f".venv/bin/lakehouse scale-out NODE -i {HERE}"
@@ -229,9 +230,9 @@ def test_the_namenode_starts_before_it_is_told_who_is_back(monkeypatch: pytest.M
 
         settled = serves
 
-        def do(self, _: str, script: str, __: float) -> Answer[str]:
-            told.append(script)
-            return Answer("")
+        def bring(self, _: str, operations: Sequence[Operation], __: float) -> Answer[list[str]]:
+            told.extend(f"start {operation.arguments['unit']}" for operation in operations)
+            return Answer([])
 
     running = Host(Hdfs())
     running.living = running  # type: ignore[assignment]
@@ -239,7 +240,7 @@ def test_the_namenode_starts_before_it_is_told_who_is_back(monkeypatch: pytest.M
     monkeypatch.setattr(marker, "take", lambda *_: Answer(""))
     here = tuple(Step(name, name, "n1", "") for name in ("namenode", "postgresql", "datanode"))
     lifecycle._serve(here, cast("Running", running), for_good=False)
-    started = [one.removeprefix("systemctl start ").removesuffix(".service") for one in told]
+    started = [one.removeprefix("start ").removesuffix(".service") for one in told]
     assert started[:6] == [
         "namenode",
         "wait namenode on n1",
@@ -252,13 +253,6 @@ def test_the_namenode_starts_before_it_is_told_who_is_back(monkeypatch: pytest.M
 
 def test_a_host_that_leaves_makes_no_more_backups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It has one of the units that the clock starts, as one that kept the backups before another did."""
-    told = tmp_path / "told"
-    program = tmp_path / "systemctl"
-    program.write_text(
-        f'#!/bin/sh\n[ "$1" != cat ] || exec test "$2" = lakehouse-backup.timer\necho "$@" >> {told}\n'
-    )
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
 
     class Told(Followed):
         def begins(self, *_: str) -> None:
@@ -267,15 +261,12 @@ def test_a_host_that_leaves_makes_no_more_backups(tmp_path: Path, monkeypatch: p
         def done(self, *_: str) -> None:
             """Nothing is noted."""
 
-        def do(self, _: str, script: str, __: float) -> Answer[str]:
-            return Answer(
-                subprocess.run(["sh", "-c", script], check=True, capture_output=True, text=True).stdout
-            )
-
-    running = Told(Hdfs())
-    running.living = running  # type: ignore[assignment]
-    lifecycle.stop_timers(cast("Running", running), "n4")
-    assert told.read_text() == "disable --now lakehouse-backup.timer\n"
+    with local_host.opened(tmp_path / "systemd", monkeypatch) as machine:
+        machine.unit("lakehouse-backup.timer", "active")
+        running = Told(Hdfs())
+        running.living = machine.living  # type: ignore[assignment]
+        lifecycle.stop_timers(cast("Running", running), local_host.NAME)
+        assert machine.calls == ["--quiet disable lakehouse-backup.timer", "stop lakehouse-backup.timer"]
 
 
 def test_what_a_stopped_datanode_had_is_copied_before_its_host_has_left(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +11,8 @@ import pytest
 from lakehouse.model import services
 from lakehouse.rolling import removal
 from lakehouse.rolling.removal import Places
+from tests.unit import local_host
+from tests.unit.local_host import LocalHost
 
 OURS = "# Managed by the lakehouse kit: a change made here is lost at the next run.\n"
 
@@ -31,36 +33,36 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Places:
     return Places((), (f"{tmp_path}/etc/flink",), (f"{tmp_path}/opt/flink",), f"{tmp_path}/data/flink")
 
 
-def run(script: str) -> str:
-    quiet = "systemctl() { :; }\n"
-    done = subprocess.run(["sh", "-c", f"{quiet}{script}"], capture_output=True, text=True, check=True)
-    return done.stdout
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalHost]:
+    with local_host.opened(tmp_path / "systemd", monkeypatch) as opened:
+        yield opened
 
 
-def test_what_is_of_it_goes_and_its_data_stays(host: Places, tmp_path: Path) -> None:
-    assert run(removal.find_script(host, data=False)).split() == [*host.folders, *host.releases]
-    for _ in range(2):
-        run(removal.remove_script(host, data=False))
-        left = sorted(
-            str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if "flink" in str(path.name)
-        )
-        assert left == ["data/flink"]
-        assert sorted(path.name for path in (tmp_path / "bin").iterdir()) == ["mine", "spark-sql"]
-    assert run(removal.find_script(host, data=False)) == ""
+def test_what_is_of_it_goes_and_its_data_stays(machine: LocalHost, host: Places, tmp_path: Path) -> None:
+    remove = removal.removing(host, data=False)
+    differing = ["files_with.absent", "files.directory", "files.directory"]
+    assert machine.bring(remove, check=True) == machine.bring(remove, check=True) == differing
+    assert machine.bring(remove) == differing
+    left = sorted(
+        str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if "flink" in str(path.name)
+    )
+    assert left == ["data/flink"]
+    assert sorted(path.name for path in (tmp_path / "bin").iterdir()) == ["mine", "spark-sql"]
+    assert machine.bring(remove) == machine.bring(remove, check=True) == []
 
 
-def test_its_data_goes_where_that_is_asked(host: Places) -> None:
-    run(removal.remove_script(host, data=False))
-    assert run(removal.find_script(host, data=True)).split() == [host.data]
-    run(removal.remove_script(host, data=True))
-    assert run(removal.find_script(host, data=True)) == ""
+def test_its_data_goes_where_that_is_asked(machine: LocalHost, host: Places) -> None:
+    machine.bring(removal.removing(host, data=False))
+    remove = removal.removing(host, data=True)
+    assert machine.bring(remove, check=True) == machine.bring(remove) == ["files.directory"]
+    assert machine.bring(remove, check=True) == []
 
 
 def test_units_are_stopped_before_their_files_go(host: Places) -> None:
-    lines = removal.remove_script(replace(host, units=("flink-a", "flink-b")), data=False).splitlines()
-    first = next(number for number, line in enumerate(lines) if "rm -rf" in line)
-    assert [line.split()[-1] for line in lines if "disable" in line] == ["flink-a.service", "flink-b.service"]
-    assert not any("disable" in line for line in lines[first:])
+    names = [each.name for each in removal.removing(replace(host, units=("flink-a", "flink-b")), data=False)]
+    assert names[:4] == ["units.state", "units.state", "files.file", "files.file"]
+    assert names.index("units.reread") > names.index("files.directory")
 
 
 def test_only_what_a_cluster_can_do_without_is_removed() -> None:
