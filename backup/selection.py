@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,6 +12,7 @@ from backup.manifest import Backup
 from backup.tables import Inside, Table
 from backup.tree import Entry
 from plugins.module_utils.lakehouse import hdfs_tree
+from plugins.module_utils.lakehouse.nearest import did_you_mean
 
 # Properties of Iceberg tables whose files are outside their own folder.
 _PLACES = ("write.data.path", "write.metadata.path")
@@ -54,10 +54,7 @@ def choose(backup: Backup, table: str, database: str) -> Selection:
             partition = {key: value for key, value in row.items() if key not in {"database", "table"}}
             entry["partitions"].append(partition)
     if (table and not matches) or not databases:
-        near = difflib.get_close_matches(
-            table or database, list(map(str, backup.tables)) if table else all_databases, n=1
-        )
-        meant = f" (did you mean {near[0]}?)" if near else ""
+        meant = did_you_mean(table or database, map(str, backup.tables) if table else all_databases)
         raise BackupUsageError(
             f"{backup.name} has no {'table' if table else 'database'} {table or database}{meant}"
         )

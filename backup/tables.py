@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from backup.tree import Entry
+from plugins.module_utils.lakehouse import table_format
 from plugins.module_utils.lakehouse.webhdfs import path_of
 
 _COMMIT = re.compile(r"_delta_log/(\d{20})(\.checkpoint\b.*\.parquet|\.json)$")
@@ -80,14 +81,15 @@ def describe(row: Mapping[str, Any], inside: Inside) -> Table:
     """Return a table of a row of `backup/catalog.py`; metadata outside the copy is a problem."""
     parameters = row["parameters"] or {}
     name: dict[str, Any] = {"database": row["database"], "name": row["name"]}
-    if row["type"] == "VIRTUAL_VIEW":
+    kind = table_format.of(row["type"], parameters)
+    if kind == "view":
         return Table(**name, format="view", location="", metadata="", unknown="a view has no rows of its own")
     storage = row["storage"] or {}
     serde = storage.get("serde") or {"parameters": {}}
     location = str(serde["parameters"].get("path") or storage.get("location") or "")
-    if str(parameters.get("table_type", "")).upper() == "ICEBERG":
+    if kind == "iceberg":
         return _iceberg(name, location, str(parameters.get("metadata_location", "")), inside)
-    if str(parameters.get("spark.sql.sources.provider", "")).lower() == "delta":
+    if kind == "delta":
         return _delta(name, location, inside)
     return _hive(name, location, inside)
 

@@ -7,6 +7,8 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from plugins.module_utils.lakehouse.table_format import of as table_format_of
+
 # The version of the tree's layout and of the documents: with another one, the same catalog is another tree.
 FORMAT: Final = 1
 # Parameters that engines write and no user sets: a commit stores them separately, with the statistics.
@@ -73,14 +75,14 @@ _ABOUT = ("current-snapshot-summary", "current-snapshot-timestamp-ms")
 
 
 def table_format(document: Document) -> str:
-    """Return `view`, `iceberg`, `delta`, `hudi` or `hive`, as the parameters determine it."""
-    parameters: Mapping[str, str | None] = document.get("parameters", {})
-    provider = str(parameters.get("spark.sql.sources.provider") or "").lower()
-    if str(parameters.get("table_type") or "").upper() == "ICEBERG" and parameters.get("metadata_location"):
-        return "iceberg"
-    if "VIEW" in str(document.get("type")):
-        return "view"
-    return provider if provider in {"delta", "hudi"} else "hive"
+    """Return `view`, `iceberg`, `delta`, `hudi` or `hive`.
+
+    An Iceberg table without metadata has no files but those in its folder, as one of Hive.
+    """
+    parameters = document.get("parameters", {})
+    if not parameters.get("metadata_location"):
+        parameters = {**parameters, "table_type": None}
+    return table_format_of(document.get("type"), parameters)
 
 
 def location(document: Document) -> str | None:

@@ -15,9 +15,9 @@ from pathlib import Path
 
 from lakehouse import run, verbs
 from lakehouse.errors import LakehouseError, UsageError
-from lakehouse.nearest import did_you_mean
 from lakehouse.report import junit
 from lakehouse.report.model import Case, Status
+from plugins.module_utils.lakehouse.nearest import did_you_mean
 
 # Where drills run, and the folders that hold them, in the order of a run.
 CONTROL, NODES, COMPOSE = "control machine", "nodes", "compose"

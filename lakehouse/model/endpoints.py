@@ -14,7 +14,7 @@ from lakehouse.errors import LakehouseError
 from lakehouse.model import services
 from lakehouse.model.inventory import Host, Inventory
 from lakehouse.model.services import Listener, Service
-from lakehouse.nearest import did_you_mean
+from plugins.module_utils.lakehouse.nearest import did_you_mean
 
 Row = TypeVar("Row")
 

@@ -9,7 +9,7 @@ from lakehouse.model import services
 from lakehouse.model.inventory import Host
 from lakehouse.model.placement import Cluster
 from lakehouse.model.services import Service
-from lakehouse.nearest import did_you_mean
+from plugins.module_utils.lakehouse.nearest import did_you_mean
 
 
 def service(name: str) -> Service:

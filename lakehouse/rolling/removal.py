@@ -10,7 +10,6 @@ from lakehouse.errors import LakehouseError, UsageError
 from lakehouse.model import placement, services
 from lakehouse.model.inventory import Host
 from lakehouse.model.services import Service
-from lakehouse.nearest import did_you_mean
 from lakehouse.next_command import command
 from lakehouse.remote import operations
 from lakehouse.remote.operations import Operation
@@ -19,6 +18,7 @@ from lakehouse.rolling.facts import Living
 from lakehouse.rolling.result import Ending, Refusal, Stopped
 from lakehouse.rolling.run import Request, Running, Work
 from plugins.module_utils.lakehouse.counting import counted
+from plugins.module_utils.lakehouse.nearest import did_you_mean
 
 VERB = "remove"
 # A Trino worker drains first.

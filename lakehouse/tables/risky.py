@@ -30,6 +30,7 @@ from lakehouse.tables.hive_features import HiveTable, hive_risks, type_risks
 from lakehouse.tables.iceberg_features import Live, iceberg_risks, is_known
 from lakehouse.tables.table_files import Files
 from lakehouse.terminal import printable
+from plugins.module_utils.lakehouse import table_format
 from plugins.module_utils.lakehouse.webhdfs import WebHdfs
 
 _SECONDS = 30
@@ -47,7 +48,7 @@ _OF_ONE_TABLE = (
     DamagedError, UnreadableError, LookupError, TypeError, ValueError, AttributeError, RecursionError,
     OSError, pa.ArrowException,
 )  # fmt: skip
-HIVE, VIEW = "hive", "view"
+VIEW = "view"
 # Effects that many tables share without harm until something is done: their tables share a line.
 _SHARED_LINES = (CUT, LATER)
 _MEND = f"{PROGRAM} catalog restore, or drop it with Spark or Trino (docs/limits.md)"
@@ -101,19 +102,19 @@ def judge(table: Any, files: Files, partitions: Sequence[str] | UnreadableError 
 
     `partitions` are names of a Hive table's partitions, or why they could not be listed.
     """
-    kind = format_of(table.parameters or {}) or (VIEW if table.tableType == "VIRTUAL_VIEW" else HIVE)
+    kind = table_format.of(table.tableType, table.parameters or {})
     columns, keys = _columns(table.sd and table.sd.cols), _columns(table.partitionKeys)
     risks = type_risks([*columns, *keys])
     try:
-        if kind == HIVE:
+        if kind in _JUDGES:
+            risks += _JUDGES[kind](table, files)
+        elif kind != VIEW:
             if isinstance(partitions, UnreadableError):
                 raise partitions
             input_format = str((table.sd and table.sd.inputFormat) or "")
             names = _bucket_files(table, partitions, files)
             hive = HiveTable(table.parameters or {}, columns, keys, input_format, partitions, names)
             risks += hive_risks(hive)
-        elif kind != VIEW:
-            risks += _JUDGES[kind](table, files)
     except _OF_ONE_TABLE as error:
         why = " ".join(str(getattr(error, "message", error)).split())[:_SHOWN] or type(error).__name__
         risks.append(Risk("metadata", UNKNOWN, f"it cannot be read: {why}", _MEND))
@@ -161,7 +162,7 @@ def _overlap(place: Place, outer: Place) -> Finding:
     relation = "is" if place.path == outer.path else "lies in"
     consequence = f"{place.path} {relation} the location of {outer}: to drop one removes files of the other"
     action = f"copy one to a location of its own, or set {SHARED}=true (docs/limits.md)"
-    kind = (format_of(place.document["parameters"]) or "hive") if place.table else "database"
+    kind = table_format.of(None, place.document["parameters"]) if place.table else "database"
     return Finding(name, kind, Risk("location", LOST, consequence, action))
 
 
@@ -178,13 +179,6 @@ def summary(findings: Sequence[Finding]) -> list[str]:
         for (effect, consequence, link), tables in shared.items()
     ]
     return lines or ["no table carries a feature that another engine reads otherwise"]
-
-
-def format_of(parameters: Mapping[str, str]) -> str | None:
-    """Tell the format of a table by its parameters in the metastore: delta, iceberg, or neither."""
-    if parameters.get("spark.sql.sources.provider", "").lower() == "delta":
-        return "delta"
-    return "iceberg" if parameters.get("table_type", "").upper() == "ICEBERG" else None
 
 
 def _delta(table: Any, files: Files) -> list[Risk]:
@@ -243,7 +237,9 @@ def _catalog(client: Any) -> _Catalog:
 
 def _of(client: Any, databases: list[Any], tables: list[Any]) -> _Catalog:
     hive_tables = [
-        table for table in tables if table.partitionKeys and format_of(table.parameters or {}) is None
+        table
+        for table in tables
+        if table.partitionKeys and table_format.of(None, table.parameters or {}) not in _JUDGES
     ]
     partitions = {_name(table): _partitions(client, table) for table in hive_tables}
     return _Catalog(databases, tables, partitions)

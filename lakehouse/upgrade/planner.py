@@ -13,12 +13,12 @@ from lakehouse.artifacts.manifest import Pair, lock_command, pair_findings
 from lakehouse.errors import LakehouseError, UsageError
 from lakehouse.model import services
 from lakehouse.model.placement import Cluster
-from lakehouse.nearest import did_you_mean
 from lakehouse.next_command import PROGRAM
 from lakehouse.rolling import steps
 from lakehouse.rolling.result import Refusal
 from lakehouse.rolling.steps import Step
 from plugins.module_utils.lakehouse.counting import counted
+from plugins.module_utils.lakehouse.nearest import did_you_mean
 
 ALL = "all"
 # Components that are packages of Debian.

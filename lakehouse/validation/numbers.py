@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from lakehouse.model import members, services
 from lakehouse.model.inventory import Host, Inventory
 from lakehouse.model.services import Numbers, Service
-from lakehouse.nearest import nearest
 from lakehouse.validation.finding import Finding
+from plugins.module_utils.lakehouse.nearest import nearest
 
 
 def declared(host: Host) -> list[Finding]:

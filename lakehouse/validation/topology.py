@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 from lakehouse.model import services
 from lakehouse.model.inventory import Host, Inventory
-from lakehouse.nearest import nearest
 from lakehouse.validation.finding import Finding, Level
 from plugins.module_utils.lakehouse.counting import counted
+from plugins.module_utils.lakehouse.nearest import nearest
 
 # The least number of hosts of which one can fail and more than half are left.
 LEAST_QUORUM = 3

@@ -8,9 +8,9 @@ from functools import cache
 from typing import Any
 
 from lakehouse.model.inventory import Host
-from lakehouse.nearest import nearest
 from lakehouse.validation import keylists, overrides
 from lakehouse.validation.finding import Finding, Level
+from plugins.module_utils.lakehouse.nearest import nearest
 
 SERVICE = re.compile(r"\w+_unit_service")
 OPTIONS = re.compile(r"\w+_java_options")

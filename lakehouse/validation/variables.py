@@ -10,8 +10,8 @@ from typing import Any
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
 from lakehouse.model.inventory import Host
-from lakehouse.nearest import nearest
 from lakehouse.validation.finding import Finding
+from plugins.module_utils.lakehouse.nearest import nearest
 
 Option = Mapping[str, Any]
 

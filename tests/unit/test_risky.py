@@ -174,19 +174,6 @@ def test_a_checkpoint_stands_for_the_commits_that_are_gone() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("parameters", "kind"),
-    [
-        ({"spark.sql.sources.provider": "delta"}, "delta"),
-        ({"spark.sql.sources.provider": "DELTA"}, "delta"),
-        ({"table_type": "iceberg"}, "iceberg"),
-        ({}, None),
-    ],
-)
-def test_the_metastore_knows_the_format(parameters: dict[str, str], kind: str | None) -> None:
-    assert risky.format_of(parameters) == kind
-
-
 def row(location: str = "", columns: Sequence[tuple[str, str]] = (), **parameters: str) -> Table:
     """What the metastore knows of a table."""
     cols = [FieldSchema(name, kind) for name, kind in columns]

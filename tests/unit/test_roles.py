@@ -171,3 +171,9 @@ def test_site_and_render_have_one_order_of_roles() -> None:
     ]
     listed = [row["role"] for row in site["roles"]]
     assert ["lakehouse", *dict.fromkeys(imported)] == listed
+
+
+def test_a_variable_of_a_released_version_is_still_one() -> None:
+    """The interface that a version protects: an inventory that worked goes on working."""
+    released = (Path(__file__).parent / "variables-0.1.0.txt").read_text(encoding="utf-8").split()
+    assert set(released) <= {name for role in ROLES for name in options(role)}

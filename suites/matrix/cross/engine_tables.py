@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 from hive_metastore.ttypes import NoSuchObjectException
 
-from lakehouse.tables.risky import format_of
+from plugins.module_utils.lakehouse import table_format
 from suites.matrix.cross.engines import DELTA_RS, FLINK, PYICEBERG, SPARK, TRINO, Engines
 from suites.testbed import metastore
 from suites.testbed.databases import Table
@@ -43,7 +43,7 @@ class EngineTables(Tables):
 
     def _kind(self, table: Table) -> str | None:
         entry = self._entry(table)
-        return format_of(entry.parameters) if entry else None
+        return table_format.of(entry.tableType, entry.parameters) if entry else None
 
     def _entry(self, table: Table) -> Any:
         """Return what the metastore knows of a table; None if it knows nothing."""
