@@ -1,8 +1,8 @@
-"""Clients of a cluster's metastore and HDFS, as HDFS's superuser."""
+"""Clients of a cluster's metastore and HDFS, as HDFS's superuser, and of another metastore."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from thrift.Thrift import TException
@@ -10,6 +10,8 @@ from thrift.Thrift import TException
 from lakehouse.catalog.readable import UnreadableError
 from lakehouse.errors import LakehouseError
 from lakehouse.metastore import Endpoint, Metastore, MetastoreError, Options
+from lakehouse.metastore.options import endpoints
+from lakehouse.model import defaults
 from lakehouse.model.placement import Cluster
 from lakehouse.next_command import command
 from plugins.module_utils.lakehouse.webhdfs import NoAnswerError, NoPathError, WebHdfs, WebHdfsError, path_of
@@ -21,20 +23,16 @@ _MOST = 300
 Answer = TypeVar("Answer")
 
 
-class MetastoreSession:
-    """A session with the metastore, which accesses HDFS as its superuser.
+class _Session:
+    """A session with metastores, as a user.
 
     Raises LakehouseError where no metastore answers, or one rejects a call. It is a class because the errors
     of Thrift's bindings are immutable, and cannot be thrown into a generator.
     """
 
-    def __init__(self, cluster: Cluster) -> None:
-        self._next_command = command("status", cluster.inventory.path)
-        servers = metastores(cluster)
-        if not servers:
-            raise LakehouseError("no host runs the metastore", self._next_command)
-        options = Options(user=superuser(cluster), total=_SECONDS, read=_SECONDS)
-        self._metastore = Metastore(servers, options)
+    def __init__(self, servers: Sequence[Endpoint], user: str, next_command: str) -> None:
+        self._next_command = next_command
+        self._metastore = Metastore(servers, Options(user=user, total=_SECONDS, read=_SECONDS))
 
     def __enter__(self) -> Metastore:
         return self._metastore
@@ -46,6 +44,28 @@ class MetastoreSession:
         if isinstance(error, TException):
             message = " ".join(str(getattr(error, "message", "") or error).split())
             raise LakehouseError(f"the metastore refuses: {message[:_MOST]}", self._next_command) from None
+
+
+class MetastoreSession(_Session):
+    """A session with a cluster's metastore, which accesses HDFS as its superuser."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        next_command = command("status", cluster.inventory.path)
+        servers = metastores(cluster)
+        if not servers:
+            raise LakehouseError("no host runs the metastore", next_command)
+        super().__init__(servers, superuser(cluster), next_command)
+
+
+class OtherMetastoreSession(_Session):
+    """A session with a metastore outside of this cluster, as the usual superuser of HDFS."""
+
+    def __init__(self, addresses: str) -> None:
+        """Parse `addresses`, as in `hive.metastore.uris`; UsageError for an invalid one."""
+        self.servers = endpoints(addresses)
+        [first, *_] = self.servers
+        user = str(defaults.defaults()["lakehouse_users"]["hdfs"])
+        super().__init__(self.servers, user, f"nc -vz {first.host} {first.port}")
 
 
 class Files:

@@ -148,8 +148,7 @@ def build(
         )
     [marks] = stream.rows("marks")
     root = Folder()
-    catalog = root.at([CATALOG])
-    counts = _put_databases(stream, catalog, writer)
+    counts = _put_databases(stream, root, writer)
     names = {number: (Name(*parts), count) for number, *parts, count in stream.rows("names")}
     lists = {
         int(row.split(b"\t", 1)[0]): document(row.split(b"\t", 1)[1]) for row in stream.section("columns")
@@ -175,10 +174,7 @@ def build(
         if place in delta_versions:
             rows[number].document["data"]["version"] = delta_versions[place]
     for number, row in rows.items():
-        path = names[number][0].path
-        root.put((CATALOG, *path, TABLE), writer.add_blob(pretty(row.document)))
-        if row.statistics:
-            root.put((STATISTICS, *path, TABLE), writer.add_blob(pretty(row.statistics)))
+        put_object(root, writer, names[number][0], row.document, row.statistics)
     if base is not None:
         unchanged = [name for number, (name, _) in names.items() if number not in rows]
         _copy_tables(root, writer, base, unchanged)
@@ -218,24 +214,42 @@ def folder(writer: Writer, ids: Mapping[str, str]) -> str:
     return writer.add_tree({name: (is_folder(name), number) for name, number in ids.items()})
 
 
-def _put_databases(stream: Stream, catalog: Folder, writer: Writer) -> dict[str, int]:
+def put_access(
+    root: Folder, writer: Writer, roles: Iterable[Document], privileges: Iterable[Document] | None
+) -> None:
+    """Put the settings, the roles with their members, and the privileges on everything."""
+    catalog = root.at([CATALOG])
+    roles = [{**role, "members": sorted_rows(role["members"])} for role in roles]
+    access = {"roles": sorted_rows(roles), "privileges": sorted_rows(privileges)}
+    catalog.files[SETTINGS] = writer.add_blob(settings())
+    catalog.files[ACCESS] = writer.add_blob(pretty(without_nothing(access)))
+
+
+def put_object(
+    root: Folder, writer: Writer, name: Name, content: Document, volatile: Document | None = None
+) -> None:
+    """Put the document of a catalog, database, function, table or view, and its volatile part if any."""
+    file = TABLE if name.table else "database.json" if name.database else "catalog.json"
+    path = name.path if name.function else (*name.path, file)
+    root.put((CATALOG, *path), writer.add_blob(pretty(content)))
+    if volatile:
+        root.put((STATISTICS, *path), writer.add_blob(pretty(volatile)))
+
+
+def _put_databases(stream: Stream, root: Folder, writer: Writer) -> dict[str, int]:
     """Put everything except tables; return the number of each kind."""
     [access] = stream.rows("access")
-    roles = [role | {"members": _sorted(role["members"])} for role in access["roles"] or ()]
-    global_access = {"roles": _sorted(roles), "privileges": _sorted(access["privileges"])}
-    catalog.files[SETTINGS] = writer.add_blob(settings())
-    catalog.files[ACCESS] = writer.add_blob(pretty(without_nothing(global_access)))
+    put_access(root, writer, access["roles"] or (), access["privileges"])
     counts = dict.fromkeys(("catalogs", "databases", "functions"), 0)
     for name, row in stream.rows("catalogs"):
-        catalog.put((*Name(name).path, "catalog.json"), writer.add_blob(pretty(without_nothing(row))))
+        put_object(root, writer, Name(name), without_nothing(row))
         counts["catalogs"] += 1
     for parent, name, row in stream.rows("databases"):
-        content = without_nothing(row | {"privileges": _sorted(row["privileges"])})
-        catalog.put((*Name(parent, name).path, "database.json"), writer.add_blob(pretty(content)))
+        content = without_nothing(row | {"privileges": sorted_rows(row["privileges"])})
+        put_object(root, writer, Name(parent, name), content)
         counts["databases"] += 1
     for parent, database, name, row in stream.rows("functions"):
-        path = Name(parent, database, function=name).path
-        catalog.put(path, writer.add_blob(pretty(without_nothing(row))))
+        put_object(root, writer, Name(parent, database, function=name), without_nothing(row))
         counts["functions"] += 1
     return counts
 
@@ -249,8 +263,8 @@ def _tables(rows: Iterable[bytes], lists: Mapping[int, list[Any]]) -> Iterator[t
             {
                 **fields,
                 "partition_keys": [without_nothing(key) for key in fields["partition_keys"] or ()],
-                "constraints": _sorted(fields["constraints"]),
-                "privileges": _sorted(fields["privileges"]),
+                "constraints": sorted_rows(fields["constraints"]),
+                "privileges": sorted_rows(fields["privileges"]),
                 "parameters": {key: value for key, value in parameters.items() if not is_volatile(key)},
                 "storage": without_nothing({**_shape(shape, lists.get(columns)), "location": location}),
             }
@@ -270,12 +284,12 @@ def _shape(descriptor: Document | None, columns: list[Any] | None) -> dict[str, 
         **descriptor,
         "serde": without_nothing(descriptor["serde"]) if descriptor["serde"] else None,
         "columns": [without_nothing(column) for column in columns or ()],
-        "skewed_locations": _sorted(descriptor["skewed_locations"]),
+        "skewed_locations": sorted_rows(descriptor["skewed_locations"]),
     }
     return without_nothing(shape)
 
 
-def _sorted(rows: list[Any] | None) -> list[Any]:
+def sorted_rows(rows: Iterable[Any] | None) -> list[Any]:
     """Sort rows whose order has no meaning, and remove their empty values."""
     return in_order(without_nothing(row) if isinstance(row, dict) else row for row in rows or ())
 
@@ -333,15 +347,9 @@ class _Partitions:
         shapes: dict[str, Any] = {}
         lines: dict[str, Lines] = {CATALOG: [], STATISTICS: []}
         for row in rows:
-            name, text, statistics = self._partition(row, shapes)
-            lines[CATALOG].append((name, text))
-            if statistics:
-                lines[STATISTICS].append((name, statistics))
+            _add_partition(lines, *self._partition(row, shapes))
         folders = self._spliced(table, unchanged, lines, shapes) if unchanged else {}
-        self._root.at((CATALOG, *table.path)).files[SHAPES] = self._writer.add_blob(pretty(shapes))
-        for part, part_lines in lines.items():
-            if part_lines or folders.get(part):
-                put_lines(self._root.at((part, *table.path)), self._writer, part_lines, folders.get(part, {}))
+        _put_partitions(self._root, self._writer, table, shapes, lines, folders)
 
     def _spliced(
         self, table: Name, unchanged: _UnchangedRanges, lines: dict[str, Lines], shapes: dict[str, Any]
@@ -364,12 +372,13 @@ class _Partitions:
             shapes[shape] = earlier_shapes[shape]
         return folders
 
-    def _partition(self, row: list[bytes], shapes: dict[str, Any]) -> tuple[str, str, str]:
+    def _partition(self, row: list[bytes], shapes: dict[str, Any]) -> tuple[Document, Document]:
+        """Return a partition with the name of its shape, and its volatile part."""
         name, location, created, access, columns = document(row[_HEAD])
         key = (columns, row[_SHAPE])
         if key not in self._shapes:
             shape = _shape(document(row[_SHAPE]), self._lists.get(columns))
-            self._shapes[key] = documents.digest(line(shape)), shape
+            self._shapes[key] = _shape_name(shape), shape
         digest, shape = self._shapes[key]
         shapes[digest] = shape
         content = {
@@ -379,7 +388,7 @@ class _Partitions:
             "created": created,
             "shape": digest,
             "parameters": self._parse(row[_PARAMETERS]),
-            "privileges": _sorted(self._parse(row[_GRANTS])),
+            "privileges": sorted_rows(self._parse(row[_GRANTS])),
         }
         volatile = without_nothing(
             {
@@ -388,13 +397,59 @@ class _Partitions:
                 "columns": _column_statistics(document(row[_COLUMNS])),
             }
         )
-        return name, line(without_nothing(content)), line({"name": name, **volatile}) if volatile else ""
+        return without_nothing(content), volatile
 
     def _parse(self, field: bytes) -> Any:
         """Parse a field that many partitions share, each text once."""
         if field not in self._parsed:
             self._parsed[field] = document(field)
         return self._parsed[field]
+
+
+def put_partitions(
+    root: Folder, writer: Writer, table: Name, partitions: Iterable[tuple[Document, Document]]
+) -> int:
+    """Put the partitions of a table, sorted by name, each with its storage, and its volatile part.
+
+    Returns their number.
+    """
+    shapes: dict[str, Any] = {}
+    lines: dict[str, Lines] = {CATALOG: [], STATISTICS: []}
+    for content, volatile in partitions:
+        shape = content.get("storage", {})
+        shape_name = _shape_name(shape)
+        shapes[shape_name] = shape
+        stored = {key: value for key, value in content.items() if key != "storage"}
+        _add_partition(lines, {**stored, "shape": shape_name}, volatile)
+    if lines[CATALOG]:
+        _put_partitions(root, writer, table, shapes, lines, {})
+    return len(lines[CATALOG])
+
+
+def _shape_name(shape: Document) -> str:
+    return documents.digest(line(shape))
+
+
+def _add_partition(lines: Mapping[str, Lines], content: Document, volatile: Document) -> None:
+    name = content["name"]
+    lines[CATALOG].append((name, line(content)))
+    if volatile:
+        lines[STATISTICS].append((name, line({"name": name, **volatile})))
+
+
+def _put_partitions(  # noqa: PLR0913, PLR0917 -- the parts of a table's folder
+    root: Folder,
+    writer: Writer,
+    table: Name,
+    shapes: Document,
+    lines: Mapping[str, Lines],
+    folders: Mapping[str, Mapping[str, str]],
+) -> None:
+    """Put shapes, lines and complete folders of a table's partitions."""
+    root.at((CATALOG, *table.path)).files[SHAPES] = writer.add_blob(pretty(shapes))
+    for part, part_lines in lines.items():
+        if part_lines or folders.get(part):
+            put_lines(root.at((part, *table.path)), writer, part_lines, folders.get(part, {}))
 
 
 def put_lines(

@@ -37,6 +37,14 @@ class Variant:
     answer: Callable[[Any], Any] = _same_answer
 
 
+def _tables_request(database: str, names: list[str], catalog: str | None) -> tuple[Any, ...]:
+    # Hive refuses tables with transactions to a client that does not claim to know them.
+    capabilities = ttypes.ClientCapabilities([ttypes.ClientCapability.INSERT_ONLY_TABLES])
+    return (
+        ttypes.GetTablesRequest(dbName=database, tblNames=names, capabilities=capabilities, catName=catalog),
+    )
+
+
 # The newest first: Hive 4 has dropped some of the older ones, and Hive 2 has none of the newer.
 _VARIANTS: dict[str, tuple[Variant, ...]] = {
     "get_table": (
@@ -46,6 +54,10 @@ _VARIANTS: dict[str, tuple[Variant, ...]] = {
             lambda answer: answer.table,
         ),
         Variant("get_table"),
+    ),
+    "get_table_objects_by_name": (
+        Variant("get_table_objects_by_name_req", _tables_request, lambda answer: answer.tables),
+        Variant("get_table_objects_by_name", lambda database, names, _: (database, names)),
     ),
     "get_partitions_by_names": (
         Variant(

@@ -1,7 +1,7 @@
 """Convert Thrift objects of a metastore into documents of the catalog's history, for tables of every format.
 
 `lakehouse.catalog.bindings.objects` is the inverse. Fields that a document cannot hold are reported, never
-dropped silently. Constraints, privileges and column statistics have calls of their own in the metastore.
+dropped silently. `grants_and_constraints` has what the metastore returns by calls of its own.
 """
 
 from __future__ import annotations
@@ -35,6 +35,15 @@ class Described:
         return documents.table_format(self.document)
 
 
+def catalog(thrift_catalog: Any, report_field: ReportField) -> Described:
+    """Convert a catalog; `report_field` gets each field that its document cannot hold."""
+    name = Name(thrift_catalog.name)
+    fields = _fields(thrift_catalog, name, report_field, "name")
+    document = {"description": fields.take("description"), "location": fields.take("locationUri")}
+    fields.end()
+    return Described(name, without_nothing(document), {})
+
+
 def database(thrift_database: Any, report_field: ReportField) -> Described:
     """Convert a database; `report_field` gets each field that its document cannot hold."""
     name = Name(thrift_database.catalogName or DEFAULT_CATALOG, thrift_database.name)
@@ -45,6 +54,25 @@ def database(thrift_database: Any, report_field: ReportField) -> Described:
         "owner": fields.take("ownerName"),
         "owner_type": _principal(fields),
         "parameters": fields.take("parameters"),
+    }
+    fields.end()
+    return Described(name, without_nothing(document), {})
+
+
+def function(thrift_function: Any, report_field: ReportField) -> Described:
+    """Convert a function; `report_field` gets each field that its document cannot hold."""
+    catalog = thrift_function.catName or DEFAULT_CATALOG
+    name = Name(catalog, thrift_function.dbName, function=thrift_function.functionName)
+    fields = _fields(thrift_function, name, report_field, "functionName", "dbName", "catName")
+    document = {
+        "class": fields.take("className"),
+        "created": fields.take("createTime"),
+        "type": fields.take("functionType"),
+        "owner": fields.take("ownerName"),
+        "owner_type": _principal(fields),
+        "resources": [
+            [resource.resourceType, resource.uri] for resource in fields.take("resourceUris") or ()
+        ],
     }
     fields.end()
     return Described(name, without_nothing(document), {})
@@ -120,8 +148,13 @@ def _split_parameters(fields: FieldReader) -> tuple[dict[str, str], dict[str, An
     return set_by_user, without_nothing({"parameters": volatile, "last_access": last_access})
 
 
+def principal(number: int | None) -> str:
+    """Return the word of a kind of principal; a user's for None."""
+    return str(PrincipalType._VALUES_TO_NAMES[PrincipalType.USER if number is None else number])
+
+
 def _principal(fields: FieldReader) -> str:
-    return str(PrincipalType._VALUES_TO_NAMES[fields.take("ownerType", PrincipalType.USER)])
+    return principal(fields.take("ownerType"))
 
 
 def _columns(columns: Any, name: Name | str, report_field: ReportField) -> list[dict[str, Any]]:

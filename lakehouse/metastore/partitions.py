@@ -1,4 +1,4 @@
-"""Read many partitions by their names, in chunks that are halved when a metastore cannot answer them."""
+"""Read many objects by their names, in chunks that are halved when a metastore cannot answer them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from lakehouse.metastore.errors import (
     UnsupportedError,
 )
 
-# Requests the partitions with these names.
+# Requests the objects with these names.
 Ask = Callable[[list[str]], Sequence[Any]]
 
 
@@ -30,12 +30,14 @@ def by_names(ask: Ask, names: Sequence[str], chunk: int) -> dict[str, Any]:
     # Hive returns partitions with their values, in an order of its own.
     values = {name: tuple(partition_names.values(name)) for name in names}
     distinct = list(values)
-    partitions = {
-        tuple(partition.values or ()): partition
-        for start in range(0, len(distinct), chunk)
-        for partition in _chunk(ask, distinct[start : start + chunk])
-    }
+    partitions = {tuple(partition.values or ()): partition for partition in requested(ask, distinct, chunk)}
     return {name: partitions[key] for name, key in values.items() if key in partitions}
+
+
+def requested(ask: Ask, names: Sequence[str], chunk: int) -> Iterator[Any]:
+    """Give the objects that are answered to the names, with at most `chunk` names in a request."""
+    for start in range(0, len(names), chunk):
+        yield from _chunk(ask, list(names[start : start + chunk]))
 
 
 def _chunk(ask: Ask, names: list[str]) -> Iterator[Any]:

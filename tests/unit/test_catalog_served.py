@@ -29,15 +29,16 @@ from thrift.transport.TTransport import TBufferedTransport
 
 from lakehouse import cli
 from lakehouse.bind_address import LOOPBACK
-from lakehouse.catalog import source
+from lakehouse.catalog import diff, source
 from lakehouse.catalog.names import Name
-from lakehouse.catalog.overlay import Batch
+from lakehouse.catalog.overlay import Batch, Overlay
 from lakehouse.catalog.served.handler import ANSWERED, METHODS, UNSUPPORTED, Handler, refused, waits
 from lakehouse.catalog.served.request import Request
 from lakehouse.catalog.served.server import Server
 from lakehouse.catalog.snapshot_reader import SnapshotReader
 from lakehouse.catalog.store import Entry, Store
-from lakehouse.metastore import model
+from lakehouse.metastore import Metastore, catalog_reader, model
+from lakehouse.metastore.catalog_reader import CommitCalls
 from lakehouse.run import ROOT
 from tests.unit import metastore_database, patience
 
@@ -206,6 +207,33 @@ def test_what_a_client_reads_is_the_document_again(served: Served, history: Path
             part = model.partition(name, client.get_partition_by_name("sales", "orders", name), lost)
             assert part.document == told_elsewhere(past.partition(part.name))
     assert reports == []
+
+
+def test_all_of_a_catalog_is_read_back_by_thrift(served: Served, history: Path) -> None:
+    """What the interface cannot hold, or a client does not ask for, is all that differs."""
+    with closing(Store(history)) as store:
+        overlay = Overlay(store)
+        with Metastore(served.server.place) as metastore:
+            reading = catalog_reader.read(metastore, overlay)
+        differences = [
+            (str(change.name), change.field)
+            for change in diff.changes(overlay, served.entry.tree, reading.tree)
+        ]
+        direct = catalog_reader.read(CommitCalls(store, served.entry.tree), overlay)
+    assert differences == [
+        # Owner and time of creation of a role.
+        ("", "role analysts"),
+        # A foreign key to another catalog.
+        ("hive.sales.orders", "constraint fk_orders 1"),
+        ("hive.sales.orders", "privilege DELETE on id to USER hal by ann"),
+        ("hive.sales.orders/ds=2026-01-01/hr=00", "privilege UPDATE on city to USER finn by ann"),
+        ("hive.sales.orders/ds=2026-01-01/hr=00", "privilege SELECT to USER eve by ann"),
+        # The version of a Delta table, and the tables of another catalog in a materialized view.
+        ("hive.sales.trips", "data"),
+        ("other.far.plain", "materialized"),
+    ]
+    assert (reading.refused, reading.left_out) == ((), ())
+    assert direct.tree == reading.tree
 
 
 def test_partitions_are_found_in_every_way(client: Any) -> None:

@@ -19,8 +19,9 @@ from lakehouse.catalog.documents import Document
 from lakehouse.catalog.names import Name
 
 # As KEY_CONSTRAINTS numbers them.
-_PRIMARY, _FOREIGN, _UNIQUE, _NOT_NULL, _DEFAULT, _CHECK = range(6)
-_ENABLE, _VALIDATE, _RELY = 4, 2, 1
+PRIMARY, FOREIGN, UNIQUE, NOT_NULL, DEFAULT, CHECK = range(6)
+# The bits of a row's flags, by the name of Thrift's field.
+FLAGS = {"enable_cstr": 4, "validate_cstr": 2, "rely_cstr": 1}
 
 
 @dataclass
@@ -41,7 +42,7 @@ def constraints(name: Name, document: Document, report_field: ReportField) -> Co
     rows = sorted(document.get("constraints") or (), key=lambda row: (row["name"], row.get("position", 0)))
     for row in rows:
         fields = FieldReader(row, f"{name} constraint {row['name']}", report_field)
-        kind, references = fields.take("type", _PRIMARY), fields.take("references")
+        kind, references = fields.take("type", PRIMARY), fields.take("references")
         common = {
             "table_db": name.database,
             "table_name": name.table,
@@ -50,18 +51,18 @@ def constraints(name: Name, document: Document, report_field: ReportField) -> Co
             **_flags(fields.take("flags", 0)),
         }
         label, position = fields.take("name"), fields.take("position", 0)
-        if kind == _PRIMARY:
+        if kind == PRIMARY:
             converted.primary_keys.append(SQLPrimaryKey(key_seq=position, pk_name=label, **common))
-        elif kind == _FOREIGN:
+        elif kind == FOREIGN:
             converted.foreign_keys.append(_foreign(common, label, position, references or [None] * 4, fields))
-        elif kind == _UNIQUE:
+        elif kind == UNIQUE:
             converted.unique.append(SQLUniqueConstraint(key_seq=position, uk_name=label, **common))
-        elif kind == _NOT_NULL:
+        elif kind == NOT_NULL:
             converted.not_null.append(SQLNotNullConstraint(nn_name=label, **common))
-        elif kind == _DEFAULT:
+        elif kind == DEFAULT:
             value = fields.take("value")
             converted.default.append(SQLDefaultConstraint(default_value=value, dc_name=label, **common))
-        elif kind == _CHECK:
+        elif kind == CHECK:
             converted.check.append(
                 SQLCheckConstraint(check_expression=fields.take("value"), dc_name=label, **common)
             )
@@ -95,5 +96,4 @@ def _foreign(
 
 
 def _flags(number: int) -> dict[str, bool]:
-    bits = {"enable": _ENABLE, "validate": _VALIDATE, "rely": _RELY}
-    return {f"{flag}_cstr": bool(number & bit) for flag, bit in bits.items()}
+    return {field: bool(number & bit) for field, bit in FLAGS.items()}

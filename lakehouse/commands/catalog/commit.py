@@ -9,7 +9,7 @@ from lakehouse.catalog import text as screen
 from lakehouse.catalog.names import Name
 from lakehouse.catalog.snapshot_reader import SnapshotReader
 from lakehouse.catalog.store import Store
-from lakehouse.cluster_catalog import committing, pinning, targets
+from lakehouse.cluster_catalog import committing, other_metastore, pinning, targets
 from lakehouse.cluster_catalog.repository import say
 from lakehouse.errors import UsageError
 from lakehouse.model import inventory, placement
@@ -18,7 +18,7 @@ from lakehouse.remote import output
 from lakehouse.shared_options import CatalogOptions
 
 
-@commands.command(failure=commands.NOT_KNOWN)
+@commands.command(failure=commands.NOT_KNOWN, exclusive=[("uri", "pin"), ("uri", "full")])
 @shared_options.message
 @shared_options.author
 @click.option(
@@ -30,14 +30,26 @@ from lakehouse.shared_options import CatalogOptions
     help="protect snapshots of Iceberg tables from expiry, for 30 days or DAYS",
 )
 @click.option("--full", is_flag=True, help="read all objects, also those that have not changed")
+@click.option("--from", "uri", metavar="URI", help="commit the catalog of another metastore to a branch")
+@click.option("--to", "branch", metavar="BRANCH", show_default="from-<host>", help="branch of --from")
 @shared_options.catalog
 def command(
-    message: str | None, author: str | None, pin: int | None, full: bool, options: CatalogOptions
+    message: str | None,
+    author: str | None,
+    pin: int | None,
+    full: bool,
+    uri: str | None,
+    branch: str | None,
+    options: CatalogOptions,
 ) -> int:
     """Commit the metastore as it is now.
 
     Exit code: 1 if objects are left out, 2 if the metastore cannot be read.
     """
+    if uri:
+        return other_metastore.commit(uri, branch, message, author, options)
+    if branch:
+        raise UsageError(f"--to {branch}: the branch for another metastore; --from thrift://... names it")
     began = time.monotonic()
     name = commits.author(author)
     if pin is not None and pin < 1:

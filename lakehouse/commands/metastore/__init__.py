@@ -1,4 +1,4 @@
-"""Check the metastore."""
+"""Check the metastore, or compare it with another one."""
 
 from lakehouse import shared_options
 from lakehouse.commands import Folder
