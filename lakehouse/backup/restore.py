@@ -68,6 +68,9 @@ while True:
         time.sleep(0.2)
 """
 _FETCH_SECONDS = 30
+# The folder of the database, which may be lost, and the one above it that is there.
+_DATABASE_DISK = """data=$(sed -n 's/^pg1-path=//p' /etc/pgbackrest/pgbackrest.conf)
+disk=$data; until [ -e "$disk" ]; do disk=$(dirname "$disk"); done"""
 _DISK = re.compile(r"(blocks|database) (\d{1,20}) (\d{1,20})")
 
 
@@ -172,8 +175,7 @@ def _room(cluster: Cluster, backup: Mapping[str, Any]) -> Refusal | None:
         folders = _folders(host) if "datanodes" in host.groups else []
         lines = [_sizes("blocks", shlex.quote(folder)) for folder in folders]
         if "postgresql" in host.groups:
-            lines.append("data=$(sed -n 's/^pg1-path=//p' /etc/pgbackrest/pgbackrest.conf)")
-            lines += ['mkdir -p "$data"', _sizes("database", '"$data"')]
+            lines += [_DATABASE_DISK, _sizes("database", '"$data"', '"$disk"')]
         if lines:
             scripts[host.name] = "\n".join(lines)
     outputs = shell.must(cluster, scripts, _COUNT_SECONDS)
@@ -205,13 +207,14 @@ def crowded(backup: Mapping[str, Any], disks: Iterable[tuple[str, int, int]]) ->
     return None
 
 
-def _sizes(kind: str, folder: str) -> str:
+def _sizes(kind: str, folder: str, disk: str = "") -> str:
     """Return the script that prints a kind, the free bytes of a folder's disk, and the folder's used bytes.
 
-    Files that vanish meanwhile, and a folder that a replaced disk lacks, are no errors.
+    `disk` is another folder on the same disk. Files that vanish meanwhile, and a folder that a replaced disk
+    lacks, are no errors.
     """
     return (
-        f"free=$(df -B1 --output=avail {folder} 2>/dev/null | tail -n 1)\n"
+        f"free=$(df -B1 --output=avail {disk or folder} 2>/dev/null | tail -n 1)\n"
         f"used=$(du -sb {folder} 2>/dev/null | cut -f1)\n"
         f'echo {kind} "${{free:-0}}" "${{used:-0}}"'
     )

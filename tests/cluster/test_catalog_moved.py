@@ -104,7 +104,7 @@ def moved(
     others = {
         place: place.replace(THERE, f"{service}{root}", 1)
         for place in got
-        if f"/{database}/birds/" not in place
+        if f"/{database}/birds" not in place
     }
     addresses = {one.name: one.address for one in cluster.hosts}
     for place, target in {**others, **birds}.items():

@@ -315,6 +315,18 @@ def test_files_that_vanish_while_they_are_counted_are_no_fault(tmp_path: Path) -
     assert (kind, int(free) > 0, taken, nothing) == ("blocks", True, "7", ["blocks", "0", "0"])
 
 
+def test_the_room_of_a_lost_database_is_that_of_its_disk_and_the_plan_makes_no_folder(tmp_path: Path) -> None:
+    """A folder that root made there could not be PostgreSQL's any more."""
+    folder = tmp_path / "17" / "main"
+    script = f"""sed() {{ echo {folder}; }}
+    {restore._DATABASE_DISK}
+    {restore._sizes("database", '"$data"', '"$disk"')}"""
+    output = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True).stdout
+    [kind, free, used] = output.split()
+    assert (kind, int(free) > 0, used) == ("database", True, "0")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_host_of_backups_that_falls_silent_is_not_waited_for(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/word/fsimage_1"
