@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import re
 import threading
 from argparse import Namespace
 from collections.abc import Iterator, Mapping
@@ -21,12 +20,10 @@ from backup import copying, reconcile, run, selection, verify
 from backup.config import BackupError, Settings
 from backup.manifest import Backup
 from backup.tree import Entry
-from lakehouse import yamlfile
 from lakehouse.backup import catalog, table_restore
 from lakehouse.backup.catalog import Place
 from lakehouse.backup.table_restore import RestoredTable
 from lakehouse.errors import LakehouseError, UsageError
-from lakehouse.run import ROOT as REPOSITORY
 from plugins.module_utils.lakehouse import backup_manifest, checked_document
 from plugins.module_utils.lakehouse.webhdfs import WebHdfs
 from tests.unit import patience
@@ -494,12 +491,3 @@ def test_a_view_has_no_folder() -> None:
     view = entry("d.v", storage=None, type="VIRTUAL_VIEW", view="select 1", view_expanded="select 1")
     assert catalog.table(view).viewOriginalText == "select 1"
     assert catalog.location(view) == ""
-
-
-# -- On the hosts --
-
-
-def test_the_role_installs_every_program() -> None:
-    listed = yamlfile.read(REPOSITORY / "roles/backup/vars/main.yml")["_backup_modules"]
-    programs = {path.stem for path in (REPOSITORY / "backup").glob("*.py")}
-    assert set(re.findall(r"'(\w+)'", listed.partition("| map")[0])) == programs

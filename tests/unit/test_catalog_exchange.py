@@ -17,7 +17,7 @@ from typing import IO, Any
 import pytest
 from hive_metastore.ttypes import MetaException
 
-from lakehouse import yamlfile
+from lakehouse import host_code
 from lakehouse.catalog import build, checksums, exchange, forgetting, fsck
 from lakehouse.catalog.disk import Objects
 from lakehouse.catalog.exchange import reconcile
@@ -414,10 +414,7 @@ for name, one in sys.modules.items():
 
 def test_the_modules_that_the_role_installs_are_enough(tmp_path: Path, cluster: Cluster) -> None:
     module = tmp_path / "module"
-    folders = [Path("lakehouse/catalog") / one for one in ("", "bindings", "hosted", "served")]
-    single = yamlfile.read(ROOT / "roles" / "catalog" / "vars" / "main.yml")["_catalog_single_modules"]
-    files = (file for one in folders for file in (ROOT / one).glob("*.py"))
-    for path in [*single, *(str(file.relative_to(ROOT)) for file in files)]:
+    for path in host_code.modules("lakehouse.catalog.hosted"):
         (module / path).parent.mkdir(parents=True, exist_ok=True)
         (module / path).write_bytes((ROOT / path).read_bytes())
     # A namespace has modules of this checkout, too: none of them may be needed.

@@ -19,6 +19,7 @@ from typing import IO
 import docker
 from docker.errors import ImageNotFound
 
+from lakehouse import host_code
 from lakehouse.artifacts import FETCH_COMMAND, apt, releases
 from lakehouse.artifacts.cache import Cache
 from lakehouse.artifacts.manifest import Manifest
@@ -26,7 +27,6 @@ from lakehouse.errors import LakehouseError
 from lakehouse.local.compose import sbom, services
 from lakehouse.local.compose.dotenv import BASE_VARIABLE
 from lakehouse.local.nodes import image as node_image
-from lakehouse.model import defaults
 from lakehouse.model import services as catalogue
 from lakehouse.run import ROOT
 
@@ -87,9 +87,7 @@ FOLDERS = {
         "opt/lakehouse/service": "compose/service",
         "opt/lakehouse/ansible/module_utils": "plugins/module_utils",
     },
-    "history": {
-        path: path for path in ("lakehouse/catalog", *defaults.role("catalog")["_catalog_single_modules"])
-    },
+    "history": {path: path for path in host_code.modules("lakehouse.catalog.hosted")},
 }
 
 
