@@ -195,6 +195,7 @@ def test_tables_of_spark_with_every_partitioning_are_written(client: Client, dat
     assert left == ["1-abc-1969", "2-new-2024", "4-2025"] * len(names)
 
 
+@pytest.mark.longdrill
 def test_a_condition_deletes_what_it_finds_and_other_engines_keep_the_rest(
     client: Client, database: str
 ) -> None:
@@ -213,6 +214,7 @@ def test_a_condition_deletes_what_it_finds_and_other_engines_keep_the_rest(
     assert said == ["a", "none", "1.0", "none", "1.0"]
 
 
+@pytest.mark.longdrill
 def test_deltas_module_for_python_works_with_spark_submit(client: Client, database: str) -> None:
     """Also in a program with folders of its own on Python's path."""
     client.runs(

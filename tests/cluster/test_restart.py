@@ -150,6 +150,7 @@ def test_a_second_run_is_refused_and_a_killed_one_is_resumed(
     assert [name for name in before if before[name] == after[name]] == []
 
 
+@pytest.mark.longdrill
 def test_a_run_that_a_gate_stops_on_its_way_goes_on_where_it_was(
     verb: Verb, cluster: Inventory, machines: Machines, namenode: NameNode
 ) -> None:
@@ -202,6 +203,7 @@ def test_blocks_that_never_get_their_replicas_hold_it_up_until_it_is_forced(
     changing.healed(namenode)
 
 
+@pytest.mark.longdrill
 def test_ctrl_c_in_a_step_that_lasts_gives_the_lock_back_at_once(verb: Verb, cluster: Inventory) -> None:
     """A worker of Trino drains for longer than a run may take to end."""
     [worker, *_] = [host.name for host in cluster.group("trino_workers")]
