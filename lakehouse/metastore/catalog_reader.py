@@ -381,7 +381,7 @@ class _CatalogReader:
         self._add(self._refused, str(name), why)
         if sum(count for _, count in self._refused.values()) > _MOST_REFUSED:
             raise MetastoreError(
-                f"more than {_MOST_REFUSED} objects cannot be read; the last is {name}: {why}"
+                f"more than {counted(_MOST_REFUSED, 'object')} cannot be read; the last is {name}: {why}"
             )
 
     def _add(self, reasons: dict[str, tuple[str, int]], name: str, why: str) -> None:
