@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+# pyinfra refuses to remove a link, or renames it, unless it is told otherwise.
+_ABSENT = {"present": False, "force": True, "force_backup": False}
+
 
 @dataclass(frozen=True)
 class Operation:
@@ -34,13 +37,13 @@ def reread(unit: str) -> Operation:
 
 
 def no_file(path: str) -> Operation:
-    """Return the operation that removes a file."""
-    return Operation("files.file", {"path": path, "present": False})
+    """Return the operation that removes a file, or what else is there: a masked unit is a link."""
+    return Operation("files.file", {"path": path, **_ABSENT})
 
 
 def no_folder(path: str) -> Operation:
-    """Return the operation that removes a folder with everything in it."""
-    return Operation("files.directory", {"path": path, "present": False})
+    """Return the operation that removes a folder with everything in it, or a link to one."""
+    return Operation("files.directory", {"path": path, **_ABSENT})
 
 
 def no_files_with(folder: str, *texts: str) -> Operation:

@@ -119,10 +119,15 @@ def stop(running: Running, host_units: Iterable[Step], *, for_good: bool = False
 
 
 def stop_timers(running: Running, node: str) -> None:
-    """Disable the timers of a host: a former backup host still has one that makes backups."""
+    """Disable the timers of a host, and stop their units: a former backup host still has one of backups."""
     running.begins(node, _TIMERS)
-    timers = [operations.stopped(f"{name}.timer", enabled=False) for name in services.load().timers]
-    answer = running.living.bring(node, timers, _TIMER_SECONDS)
+    names = services.load().timers
+    units = [
+        *(operations.stopped(f"{name}.timer", enabled=False) for name in names),
+        # One that failed would start again without its timer.
+        *(operations.stopped(f"{name}.service") for name in names),
+    ]
+    answer = running.living.bring(node, units, _TIMER_SECONDS)
     if not answer.known:
         raise Stopped(Ending.HALFWAY, f"timers on {node}: {answer.why}", "")
     running.done(node, _TIMERS)

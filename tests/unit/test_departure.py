@@ -263,10 +263,12 @@ def test_a_host_that_leaves_makes_no_more_backups(tmp_path: Path, monkeypatch: p
 
     with local_host.opened(tmp_path / "systemd", monkeypatch) as machine:
         machine.unit("lakehouse-backup.timer", "active")
+        machine.unit("lakehouse-backup.service", "activating", "static")
         running = Told(Hdfs())
         running.living = machine.living  # type: ignore[assignment]
         lifecycle.stop_timers(cast("Running", running), local_host.NAME)
-        assert machine.calls == ["--quiet disable lakehouse-backup.timer", "stop lakehouse-backup.timer"]
+        timer, service = "lakehouse-backup.timer", "lakehouse-backup.service"
+        assert machine.calls == [f"--quiet disable {timer}", f"stop {timer}", f"stop {service}"]
 
 
 def test_what_a_stopped_datanode_had_is_copied_before_its_host_has_left(

@@ -76,15 +76,29 @@ def test_files_with_all_texts_go_whatever_their_names(host: LocalHost, tmp_path:
     assert host.bring([operations.no_files_with(f"{programs}/none", "x")]) == []
 
 
-def test_the_first_operation_that_fails_ends_the_others_and_says_why(host: LocalHost, tmp_path: Path) -> None:
-    folder, later = tmp_path / "folder", tmp_path / "later"
-    folder.mkdir()
+def test_a_link_goes_and_what_it_leads_to_stays(host: LocalHost, tmp_path: Path) -> None:
+    """As of a masked unit, and of data that a person has moved to another disk."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    (disk / "data").touch()
+    (tmp_path / "folder").symlink_to(disk)
+    (tmp_path / "unit").symlink_to("/dev/null")
+    removal = [operations.no_folder(f"{tmp_path}/folder"), operations.no_file(f"{tmp_path}/unit")]
+    assert host.bring(removal, check=True) == host.bring(removal) == ["files.directory", "files.file"]
+    assert host.bring(removal) == []
+    assert [path.name for path in disk.iterdir()] == ["data"]
+
+
+def test_the_first_operation_that_fails_ends_the_others(host: LocalHost, tmp_path: Path) -> None:
+    program, later = tmp_path / "systemd" / "systemctl", tmp_path / "later"
+    program.write_text(program.read_text().replace("*) ", "*) exit 1;"))
     later.touch()
-    wrong = [operations.no_file(str(folder)), operations.no_file(str(later))]
-    answer = host.living.bring(local_host.NAME, wrong, patience.SECONDS)
-    assert answer.why == f"{folder} exists and is not a file"
+    host.unit(UNIT, "inactive")
+    answer = host.living.bring(
+        local_host.NAME, [operations.running(UNIT), operations.no_file(str(later))], patience.SECONDS
+    )
+    assert answer.why == "units.state has failed"
     assert later.exists()
-    assert host.bring([operations.no_folder(str(folder)), operations.no_file(str(later))]) != []
 
 
 def test_a_fact_that_cannot_be_read_says_what_its_command_printed(host: LocalHost, tmp_path: Path) -> None:
