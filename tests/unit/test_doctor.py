@@ -507,6 +507,8 @@ def test_a_cluster_that_is_well_has_no_finding_and_every_case_is_judged(told: To
 def test_a_check_has_one_name_and_a_fault_that_shows_it() -> None:
     names = [check.name for check in CHECKS]
     assert len(set(names)) == len(names)
+    without = set(names) - {name for _, _, name, _, _ in FAULTS}
+    assert not without, f"next: add a row to FAULTS for {sorted(without)}"
     assert {name for _, _, name, _, _ in FAULTS} == set(names)
 
 
@@ -528,10 +530,14 @@ def test_a_check_is_mended_by_its_command_or_says_what_a_person_does(cluster: Cl
 def test_a_check_has_a_fault_on_a_cluster_or_it_is_said_why_not() -> None:
     found = yamlfile.read(failures.ON_A_CLUSTER)
     made = [fault["check"] for fault in found["faults"]]
-    assert sorted({*made} | {*found["elsewhere"]}) == sorted(check.name for check in CHECKS)
+    listed, names = {*made} | {*found["elsewhere"]}, {check.name for check in CHECKS}
+    place = failures.ON_A_CLUSTER.relative_to(ROOT)
+    assert not names - listed, f"next: add {sorted(names - listed)} to `faults` or `elsewhere` of {place}"
+    assert not listed - names, f"next: remove {sorted(listed - names)} from {place}; no check has that name"
     assert not {*made} & {*found["elsewhere"]}
     guarantees = (ROOT / "docs" / "guarantees.md").read_text(encoding="utf-8")
-    assert f"[{len({*made})} of {len(CHECKS)} checks](failures.md" in guarantees
+    count = f"{len({*made})} of {len(CHECKS)} checks"
+    assert f"[{count}](failures.md" in guarantees, f"next: write `{count}` in docs/guarantees.md"
 
 
 @pytest.mark.parametrize("row", FAULTS, ids=[f"{row[2]}-{row[4][:24]}" for row in FAULTS])

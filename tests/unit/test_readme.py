@@ -158,10 +158,14 @@ def test_the_commands_of_a_runbook_are_those_of_a_test(page: Path) -> None:
     tests = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests/cluster").glob("*.py"))
     procedures = [name for name, (stem, _) in pages.SECTIONS.items() if stem == page.stem] or [page.stem]
     # No command stands outside of the procedures.
-    assert [block for name in procedures for block in pages.runbook(name)] == pages.blocks(page) != []
+    assert [block for name in procedures for block in pages.runbook(name)] == pages.blocks(page) != [], (
+        "next: name each section with a block `sh` in SECTIONS of tests/pages.py, in the page's order"
+    )
     for name in procedures:
         read = rf'runbook\("{name}"|RUNBOOKS / "{name}\.md"|^PAGES = .*"{name}"'
-        assert re.search(read, tests, re.MULTILINE), name
+        assert re.search(read, tests, re.MULTILINE), (
+            f'next: run the commands of changing.runbook("{name}") in a test of tests/cluster'
+        )
 
 
 # What has been is told by the changelog in the words of then.
