@@ -24,9 +24,9 @@ def named_on_the_page(contribution: str) -> set[str]:
     """Return the files that CONTRIBUTING.md names for a contribution."""
     page = (run.ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     section = page.partition("## Larger changes, and their files\n")[2].partition("\n## ")[0]
-    [line] = [line for line in section.splitlines() if f"(tests/contributions/{contribution})" in line]
+    [entry] = [entry for entry in section.split("\n- ") if f"(tests/contributions/{contribution})" in entry]
     new = f"tests/contributions/{contribution}/files/"
-    return {name.removeprefix(new) for name in re.findall(r"`([\w./]+\.\w+)`", line)}
+    return {name.removeprefix(new) for name in re.findall(r"`([\w./]+\.\w+)`", entry)}
 
 
 def test_a_contribution_needs_the_files_of_the_page(contributed: Tree) -> None:
