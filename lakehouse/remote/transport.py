@@ -25,7 +25,6 @@ from pyinfra.api.state import State
 from pyinfra.context import ctx_host, ctx_state
 
 from lakehouse.maybe import Answer, unknown
-from lakehouse.remote.pyinfra_operations import BY_NAME
 from plugins.module_utils.lakehouse.probes import AUTHORITY
 
 # Seconds for the remote process after SIGTERM.
@@ -59,7 +58,7 @@ class Hosts:
 
     def __init__(self, data: Mapping[str, Mapping[str, Any]], seconds: float) -> None:
         self._data, self._seconds = data, seconds
-        self._state = self._connected_to(data)
+        self._state = self._state_of(data)
         # pyinfra has one current state per process.
         self._one_at_a_time = BoundedSemaphore()
         self.authority = next(
@@ -92,7 +91,7 @@ class Hosts:
         """
         # A state remembers the operations that it has run.
         with self._one_at_a_time:
-            state = self._connected_to({name: self._data[name]})
+            state = self._state_of({name: self._data[name]})
             host = state.inventory.get_host(name)
             _PRINTED.lines.clear()
             try:
@@ -106,7 +105,7 @@ class Hosts:
                 if host.connected:
                     host.disconnect()
 
-    def _connected_to(self, data: Mapping[str, Mapping[str, Any]]) -> State:
+    def _state_of(self, data: Mapping[str, Mapping[str, Any]]) -> State:
         inventory = Inventory(([(name, dict(variables)) for name, variables in data.items()], {}))
         return State(inventory, Config(CONNECT_TIMEOUT=self._seconds))
 
@@ -114,6 +113,9 @@ class Hosts:
 def _operated(
     state: State, host: Host, operations: Iterable[Mapping[str, Any]], *, check: bool
 ) -> Answer[list[str]]:
+    # It would be a quarter of the worker's start, and most workers only ask questions.
+    from lakehouse.remote.pyinfra_operations import BY_NAME  # noqa: PLC0415
+
     host.connect(show_errors=False, raise_exceptions=True)
     state.activate_host(host)
     _, identity = host.run_shell_command(StringCommand("id -u"))
@@ -121,12 +123,10 @@ def _operated(
     differing = []
     for operation in operations:
         name = operation["name"]
-        state.is_executing = False
         result = add_op(state, BY_NAME[name], **operation["arguments"], _sudo=sudo)[host]
         if not result.will_change:
             continue
         differing.append(name)
-        state.is_executing = not check
         if not check and not run_host_op(state, host, host.op_hash_order[-1]):
             return unknown(" ".join((result.stderr or result.stdout).split()) or f"{name} has failed")
     return Answer(differing)
