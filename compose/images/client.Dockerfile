@@ -1,7 +1,6 @@
 # What people work with: Spark, the Python clients and the Trino program, pictures and notebooks.
 ARG PARENT
 FROM ${PARENT}
-USER root
 RUN set -eu; \
     apt-get update -qq; \
     DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
@@ -18,5 +17,6 @@ ENV HOME=/work
 ADD python_clients.tar /opt/python-clients/current/
 ADD trino_cli.tar /opt/trino-cli/current/
 COPY clients /opt/python-clients/module/
+COPY pipeline /opt/pipeline/
 COPY kit /
 USER nobody

