@@ -440,6 +440,7 @@ def test_a_full_disk_is_said_and_leaves_nothing(
     assert (listed(path, cluster), namenode.names(snapshots)) == (names, before)
 
 
+@pytest.mark.longdrill
 def test_a_backup_that_is_due_to_verify_finds_a_damaged_file_in_all_that_share_it_and_fetches_it_again(
     path: str, name: str, keeper: Machine, cluster: Inventory
 ) -> None:

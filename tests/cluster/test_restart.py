@@ -88,6 +88,7 @@ def test_a_rolling_restart_of_everything_loses_no_commit(
     changing.healed(namenode)
 
 
+@pytest.mark.longdrill
 def test_one_service_goes_host_by_host_and_has_new_processes(
     verb: Verb, cluster: Inventory, machines: Machines, users: Users, namenode: NameNode
 ) -> None:
