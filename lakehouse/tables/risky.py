@@ -10,17 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from hive_metastore import ThriftHiveMetastore
 from hive_metastore.ttypes import MetaException, NoSuchObjectException
-from thrift.protocol.TBinaryProtocol import TBinaryProtocol
-from thrift.Thrift import TException
-from thrift.transport.TSocket import TSocket
-from thrift.transport.TTransport import TBufferedTransport
 
 from lakehouse.catalog.partition_names import NOTHING
 from lakehouse.catalog.readable import DamagedError, UnreadableError
 from lakehouse.catalog.shared_files import SHARED, Place, overlaps, places
-from lakehouse.errors import LakehouseError
+from lakehouse.metastore import Endpoint, Metastore, Options
 from lakehouse.next_command import PROGRAM
 from lakehouse.report import record
 from lakehouse.report.record import Record
@@ -33,14 +28,14 @@ from lakehouse.terminal import printable
 from plugins.module_utils.lakehouse import table_format
 from plugins.module_utils.lakehouse.webhdfs import WebHdfs
 
-_SECONDS = 30
+_SECONDS = 30.0
 _AT_ONCE = 8
 # Of one call to the metastore: tables with everything that it knows of them, and names of partitions.
 _TABLES, _PARTITIONS = 300, 10_000
 # Of a table with buckets, to see how its files are named.
 _FOLDERS = 20
 # Of one answer of the metastore: it lets tables have any text, and as many columns as they like.
-_TEXT_BYTES, _ITEMS = 64 << 20, 1_000_000
+_REPLY_BYTES = 256 << 20
 # Of a reason, in letters.
 _SHOWN = 300
 # What is wrong with a table, when its metadata is not what it should be.
@@ -84,7 +79,9 @@ def find(endpoints: Path) -> list[Finding]:
 def of_table(endpoints: Path, database: str, name: str) -> list[Finding]:
     """Return the risks of a table of the cluster, without that of its location; LakehouseError as `find`."""
     data = record.load(endpoints, "make lakehouse")
-    catalog = _asked(data, lambda client: _of(client, [], client.get_table_objects_by_name(database, [name])))
+    catalog = _asked(
+        data, lambda client: _of(client, [], client.call("get_table_objects_by_name", database, [name]))
+    )
     return [
         finding
         for table in catalog.tables
@@ -203,39 +200,31 @@ class _Catalog:
     partitions: Mapping[str, Sequence[str] | UnreadableError]
 
 
-def _asked(data: Record, ask: Callable[[Any], _Catalog]) -> _Catalog:
-    """Ask the metastore in a session of HDFS's superuser; LakehouseError where it does not answer."""
-    metastore = data["metastore"]
-    transport = TBufferedTransport(socket := TSocket(metastore.text("address"), metastore.count("port")))
-    socket.setTimeout(_SECONDS * 1000)
-    try:
-        transport.open()
-        protocol = TBinaryProtocol(transport, string_length_limit=_TEXT_BYTES, container_length_limit=_ITEMS)
-        client = ThriftHiveMetastore.Client(protocol)
-        client.set_ugi(data["users"].text("hdfs"), [])
+def _asked(data: Record, ask: Callable[[Metastore], _Catalog]) -> _Catalog:
+    """Ask the metastore as HDFS's superuser; MetastoreError where it does not answer."""
+    place = data["metastore"]
+    endpoint = Endpoint(place.text("address"), place.count("port"))
+    options = Options(user=data["users"].text("hdfs"), read=_SECONDS, total=2 * _SECONDS, reply=_REPLY_BYTES)
+    with Metastore(str(endpoint), options) as client:
         return ask(client)
-    except (TException, OSError) as error:
-        raise LakehouseError(f"the cluster does not answer: {error}", "make lakehouse") from None
-    finally:
-        transport.close()
 
 
-def _catalog(client: Any) -> _Catalog:
+def _catalog(client: Metastore) -> _Catalog:
     """Return every database, every table, and the partitions of Hive tables."""
     databases, tables = [], []
-    for database in sorted(client.get_all_databases()):
+    for database in sorted(client.call("get_all_databases")):
         try:
-            databases.append(client.get_database(database))
+            databases.append(client.call("get_database", database))
         except NoSuchObjectException:
             # It was dropped meanwhile.
             continue
-        names = sorted(client.get_all_tables(database))
+        names = sorted(client.call("get_all_tables", database))
         for first in range(0, len(names), _TABLES):
-            tables += client.get_table_objects_by_name(database, names[first : first + _TABLES])
+            tables += client.call("get_table_objects_by_name", database, names[first : first + _TABLES])
     return _of(client, databases, tables)
 
 
-def _of(client: Any, databases: list[Any], tables: list[Any]) -> _Catalog:
+def _of(client: Metastore, databases: list[Any], tables: list[Any]) -> _Catalog:
     hive_tables = [
         table
         for table in tables
@@ -245,16 +234,17 @@ def _of(client: Any, databases: list[Any], tables: list[Any]) -> _Catalog:
     return _Catalog(databases, tables, partitions)
 
 
-def _partitions(client: Any, table: Any) -> Sequence[str] | UnreadableError:
+def _partitions(client: Metastore, table: Any) -> Sequence[str] | UnreadableError:
     """Return names of partitions, with one for each key that is null somewhere; or the error."""
     try:
-        names = list(client.get_partition_names(table.dbName, table.tableName, _PARTITIONS))
+        place = table.dbName, table.tableName
+        names = list(client.call("get_partition_names", *place, _PARTITIONS))
         if len(names) < _PARTITIONS:
             return names
         return names + [
             name
             for values in _nulls(len(table.partitionKeys))
-            for name in client.get_partition_names_ps(table.dbName, table.tableName, values, 1)
+            for name in client.call("get_partition_names_ps", *place, values, 1)
         ]
     except (MetaException, NoSuchObjectException) as error:
         return UnreadableError(f"the metastore does not list its partitions: {error.message}", _MEND)
