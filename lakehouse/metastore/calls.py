@@ -37,7 +37,7 @@ class Variant:
     answer: Callable[[Any], Any] = _same_answer
 
 
-def _tables_request(database: str, names: list[str], catalog: str | None) -> tuple[Any, ...]:
+def _tables_request(database: str, names: list[str], catalog: str | None = None) -> tuple[Any, ...]:
     # Hive refuses tables with transactions to a client that does not claim to know them.
     capabilities = ttypes.ClientCapabilities([ttypes.ClientCapability.INSERT_ONLY_TABLES])
     return (
@@ -57,7 +57,7 @@ _VARIANTS: dict[str, tuple[Variant, ...]] = {
     ),
     "get_table_objects_by_name": (
         Variant("get_table_objects_by_name_req", _tables_request, lambda answer: answer.tables),
-        Variant("get_table_objects_by_name", lambda database, names, _: (database, names)),
+        Variant("get_table_objects_by_name", lambda database, names, _=None: (database, names)),
     ),
     "get_partitions_by_names": (
         Variant(

@@ -297,6 +297,12 @@ class TestChanges:
             metastore.call("alter_table", "d", "t", table("new"))
         assert alive.seen["alter_table"] == 1
 
+    @pytest.mark.parametrize("method", ["get_partitions_by_names", "get_table", "get_table_objects_by_name"])
+    def test_every_variant_takes_the_arguments_of_its_method(self, method: str) -> None:
+        names = list(inspect.signature(getattr(ThriftHiveMetastore.Iface, method)).parameters)[1:]
+        for variant in calls.variants(method):
+            assert variant.arguments(*names)
+
     def test_every_method_is_a_question_or_sent_once(self) -> None:
         """By the words that the names of the bindings begin with: none that changes is a question."""
         questions = {
