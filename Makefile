@@ -119,7 +119,7 @@ golden: tools-dev ## Write the expected renderings again
 
 .PHONY: docs
 docs: tools-dev ## Write the generated pages again
-	@python -m lakehouse.dev.roledocs && python -m lakehouse.dev.numbers && python -m suites.matrix.markdown && python -m lakehouse.doctor.failures
+	@python -m lakehouse.dev.roledocs && python -m lakehouse.dev.numbers && python -m suites.matrix.markdown && python -m lakehouse.doctor.failures && python -m lakehouse.dev.dashboards
 
 .PHONY: readme
 readme: tools-dev ## Write the last run's output into the README, its seconds into docs/numbers.yml

@@ -13,13 +13,13 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 from backup import database, manifest, reconcile, run, selection, serve, verify
-from backup.config import BackupError, BackupUsageError, Settings, load
+from backup.config import BackupError, BackupUsageError, Settings, load, made_at
 from backup.manifest import Backup
 from backup.selection import Selection
+from plugins.module_utils.lakehouse import exported_metrics
 from plugins.module_utils.lakehouse.checked_document import DocumentError
 from plugins.module_utils.lakehouse.webhdfs import WebHdfsError
 
@@ -32,8 +32,7 @@ def _run(settings: Settings, _: argparse.Namespace) -> Any:
     """Make a backup and record its result in last.json, also while it runs."""
     last: dict[str, Any] = {"began": time.time(), "why": "it was interrupted"}
     settings.state.mkdir(exist_ok=True)
-    path = settings.state / _LAST
-    _keep(path, last | manifest.standing(settings))
+    _keep(settings, last)
     try:
         # Verification comes first: the backup then fetches damaged files again.
         with run.alone(settings):
@@ -42,13 +41,29 @@ def _run(settings: Settings, _: argparse.Namespace) -> Any:
     except Exception as error:
         # Any exception: without a reason the record describes a run in progress.
         why = " ".join(str(error).split()) or type(error).__name__
-        _keep(path, last | manifest.standing(settings) | {"why": why, "ended": time.time()})
+        _keep(settings, last | {"why": why, "ended": time.time()})
         raise
-    _keep(path, last | manifest.standing(settings) | {"why": "", "ended": time.time()})
+    _keep(settings, last | {"why": "", "ended": time.time()})
     return document
 
 
-def _keep(path: Path, document: Any) -> None:
+def _keep(settings: Settings, last: dict[str, Any]) -> None:
+    """Record the result of the last run and the newest good backup, for status, doctor and Prometheus."""
+    document = last | manifest.standing(settings)
+    exported_metrics.export(
+        settings.metrics,
+        {
+            "lakehouse_backup_good_timestamp_seconds": (
+                "When the newest good backup began, 0 for none.",
+                made_at(document["good"]) if document["good"] else 0,
+            ),
+            "lakehouse_backup_failed": (
+                "Whether the last backup has failed.",
+                float("ended" in last and bool(last["why"])),
+            ),
+        },
+    )
+    path = settings.state / _LAST
     text, new = json.dumps(document), path.with_name(f"{path.name}.new")
     try:
         new.write_text(text, encoding="utf-8")
@@ -60,10 +75,9 @@ def _keep(path: Path, document: Any) -> None:
 
 
 def _note_standing(settings: Settings) -> None:
-    """Record the newest good backup for status and doctor."""
-    path = settings.state / _LAST
+    """Record the newest good backup."""
     with suppress(OSError, ValueError):
-        _keep(path, json.loads(path.read_text(encoding="utf-8")) | manifest.standing(settings))
+        _keep(settings, json.loads((settings.state / _LAST).read_text(encoding="utf-8")))
 
 
 def _database(settings: Settings, arguments: argparse.Namespace) -> Any:

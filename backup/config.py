@@ -40,6 +40,8 @@ class Settings:
     spark_user: str
     # Days between two runs that read every byte of all backups; 0 is never.
     verify_days: int = 0
+    # The file of metrics for the exporter of the host; none is written if empty.
+    metrics: str = ""
 
     @property
     def backups(self) -> Path:

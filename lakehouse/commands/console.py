@@ -46,10 +46,11 @@ def command(address: str, port: int, every: float, inventory: str) -> None:
             limit=look.FSCK_SECONDS,
             rest=_REST,
         )
-        server.pages = Pages(views, counts)
+        plots = Watch(lambda: look.plots(inventory), look.no_plots(), every=every, limit=look.LIMIT_SECONDS)
+        server.pages = Pages(views, counts, plots)
         # It is slow, so it starts before a user opens the page.
         counts.show()
-        for background in (counts.run, server.serve_forever):
+        for background in (counts.run, plots.run, server.serve_forever):
             Thread(target=background, daemon=True).start()
         try:
             say(server, views.snapshot.value.status.cluster, every)

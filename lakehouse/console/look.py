@@ -14,6 +14,8 @@ from lakehouse.maybe import Answer, unknown
 from lakehouse.model import inventory, placement
 from lakehouse.model.inventory import Host
 from lakehouse.model.placement import Cluster
+from lakehouse.monitoring import panels
+from lakehouse.monitoring.plots import read
 from lakehouse.remote.probing import Prober
 from lakehouse.status import look as status
 from lakehouse.status import questions, reading, screen
@@ -93,3 +95,21 @@ def files(warehouse: Warehouse) -> tuple[File, ...]:
 def uncounted() -> Count:
     """Return the unknown answer before the first request to the NameNode."""
     return unknown("the NameNode has not been asked yet")
+
+
+def plots(path: str) -> view.Plots:
+    """Return the plots of all panels, in their order."""
+    endpoint = placement.read(inventory.load(path)).endpoint("prometheus")
+    wanted_panels = [panel for members in panels.sections().values() for panel in members]
+    if endpoint is None:
+        return tuple(unknown("no host of the group monitoring runs Prometheus") for _ in wanted_panels)
+    return tuple(read(endpoint.uri, panel) for panel in wanted_panels)
+
+
+def no_plots() -> view.Plots:
+    """Return the unknown plots before the first request to Prometheus."""
+    return tuple(
+        unknown("Prometheus has not been asked yet")
+        for members in panels.sections().values()
+        for _ in members
+    )

@@ -15,12 +15,13 @@ from ipaddress import ip_address
 from urllib.parse import parse_qs
 
 from lakehouse.console import render
-from lakehouse.console.view import Count, View
+from lakehouse.console.view import Count, Plots, View
 from lakehouse.console.watch import Snapshot, Watch
 from lakehouse.report import page as report
 
 METHODS = ("GET", "HEAD")
 _HTML, _JSON, _TEXT = "text/html; charset=utf-8", "application/json", "text/plain; charset=utf-8"
+_SCRIPT = "text/javascript; charset=utf-8"
 # No external resources, no inline scripts, no frames, no cross-origin reads.
 _SAFE = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
@@ -78,20 +79,26 @@ def is_allowed_host(host: str, names: frozenset[str]) -> bool:
 class Pages:
     """The routes, with the watches that they show."""
 
-    def __init__(self, views: Watch[View], counts: Watch[Count]) -> None:
+    def __init__(self, views: Watch[View], counts: Watch[Count], plots: Watch[Plots]) -> None:
         self._views = views
         self._counts = counts
+        self._plots = plots
         self._names = frozenset({"localhost", socket.gethostname().lower()})
         # Tags differ after a restart, when numbers start again.
         self._start = secrets.token_hex(4)
         self._static = {
             "/style.css": ("text/css; charset=utf-8", _style()),
-            "/console.js": ("text/javascript; charset=utf-8", _file("console.js")),
+            "/console.js": (_SCRIPT, _file("console.js")),
+            "/metrics.js": (_SCRIPT, _file("metrics.js")),
+            "/uplot.js": (_SCRIPT, _file("vendor/uplot-1.6.32.js")),
+            "/uplot.css": ("text/css; charset=utf-8", _file("vendor/uplot-1.6.32.css")),
         }
         self._routes: dict[str, Callable[[_Content, str], Response]] = {
             "/": _index,
             "/table": _table,
             "/status.json": _status,
+            "/metrics": _metrics,
+            "/metrics.json": self._values,
         }
 
     def respond(self, method: str, target: str, headers: Mapping[str, str]) -> Response:
@@ -113,6 +120,23 @@ class Pages:
         age = {"Age": f"{max(0.0, content.time - content.views.at):.0f}"}
         return _unless(
             headers, f"{self._start}-{content.tag}", lambda: self._routes[path](content, query), age
+        )
+
+    def _values(self, _: _Content, __: str) -> Response:
+        snapshot = self._plots.show()
+        document = [
+            {
+                "why": plot.why or snapshot.trouble,
+                "times": plot.value.times if plot.value else [],
+                "series": [
+                    {"name": name, "values": values}
+                    for name, values in (plot.value.series if plot.value else {}).items()
+                ],
+            }
+            for plot in snapshot.value
+        ]
+        return Response(
+            HTTPStatus.OK, _JSON, f"{json.dumps(document)}\n".encode(), {"ETag": f'"{snapshot.number}"'}
         )
 
 
@@ -157,6 +181,12 @@ def _table(content: _Content, query: str) -> Response:
 def _status(content: _Content, _: str) -> Response:
     document = content.views.value.ending.json()
     return Response(HTTPStatus.OK, _JSON, f"{json.dumps(document)}\n".encode())
+
+
+def _metrics(content: _Content, _: str) -> Response:
+    return Response(
+        HTTPStatus.OK, _HTML, render.metrics(content.views, content.counts, content.time).encode()
+    )
 
 
 def _file(name: str) -> bytes:

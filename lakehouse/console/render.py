@@ -12,6 +12,7 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from lakehouse.console import view as model
 from lakehouse.console.view import Count, TableFiles, View
 from lakehouse.console.watch import Snapshot
+from lakehouse.monitoring import panels
 from lakehouse.report import tables as replicas
 from lakehouse.report import text
 from lakehouse.status import judge, screen
@@ -79,6 +80,11 @@ def table(views: Snapshot[View], counts: Snapshot[Count], name: str, now: float)
         page,
         shown_table is not None or not counts.value.known or name in _uncounted(views.value, table_files),
     )
+
+
+def metrics(views: Snapshot[View], counts: Snapshot[Count], now: float) -> str:
+    """Return the page of plots, which a script fills."""
+    return _render("metrics.html.j2", views, counts, now, sections=panels.sections())
 
 
 def _render(template: str, views: Snapshot[View], counts: Snapshot[Count], now: float, **context: Any) -> str:

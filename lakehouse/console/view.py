@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from lakehouse.maybe import Answer
+from lakehouse.monitoring.plots import Plot
 from lakehouse.outcome import Result
 from lakehouse.report.tables import Table
 from lakehouse.status.model import Status
@@ -79,6 +80,8 @@ class TableFiles:
 
 # The files by the tables that existed when they were counted.
 Count = Answer[tuple[TableFiles, ...]]
+# One for each panel, in their order.
+Plots = tuple[Answer[Plot], ...]
 
 
 def datanodes(info: Mapping[str, Any]) -> tuple[DataNode, ...]:

@@ -47,7 +47,7 @@ def table(catalogue: Catalogue) -> str:
 
 
 def _row(catalogue: Catalogue, service: Service) -> tuple[str, ...]:
-    user = f"`{catalogue.users[service.user].account}`" if service.user else "the package's"
+    user = f"`{catalogue.users[service.user].account}`" if service.user else f"`{service.account}`"
     return (
         ", ".join(f"`{group}`" for group in service.groups),
         "; ".join(dict.fromkeys(_HOSTS[catalogue.groups[group].hosts] for group in service.groups)),

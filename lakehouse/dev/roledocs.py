@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from lakehouse import run, yamlfile
-from lakehouse.dev import placementdocs
+from lakehouse.dev import alertdocs, placementdocs
 from lakehouse.model import services, specs
 from lakehouse.sizing import page as sizing
 
@@ -97,6 +97,7 @@ def pages() -> dict[Path, str]:
         **readmes,
         run.ROOT / "docs" / "ports.md": ports(),
         placementdocs.PAGE: placement,
+        alertdocs.PAGE: alertdocs.page(alertdocs.PAGE.read_text(encoding="utf-8")),
         **sizing.pages(),
     }
 

@@ -124,8 +124,8 @@ def logs(service: Service, host: Host) -> list[str]:
 
 
 def account(service: Service, host: Host) -> str:
-    """Return the Unix account that owns a service's files; PostgreSQL has Debian's."""
-    return str(host.variables["lakehouse_users"][service.user]) if service.user else "postgres"
+    """Return the Unix account that a service runs as."""
+    return service.account or str(host.variables["lakehouse_users"][service.user])
 
 
 @cache

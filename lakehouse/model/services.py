@@ -202,8 +202,9 @@ class Service:
     """A systemd unit (a pattern, without `.service`) that the hosts of `groups` run.
 
     `instance` is what the pattern's star stands for, a template of the bill of materials. `release` is
-    what it runs from, None where a package or the role brings its program. `user` is None where the
-    package brings its own; `switch` is the variable that switches it on, None where it always runs;
+    what it runs from, None where a package or the role brings its program. `user` is a key of
+    `lakehouse_users`, None where it has an `account` that no inventory renames; `switch` is the variable
+    that switches it on, None where it always runs;
     `leader` is the service to which its hosts report, None where they do not, and `members` where it
     lists them. `ready` is what it answers once it serves, and `settled` what has to be so besides at the
     end of all steps. `leads` is a question to its own port that, of several hosts, the leading one
@@ -230,6 +231,7 @@ class Service:
     switch: str | None
     http: str | None
     leader: str | None
+    account: str | None = None
     release: str | None = None
     members: Members | None = None
     leads: Ready | None = None
@@ -439,8 +441,8 @@ def _faults(catalogue: Catalogue) -> Iterable[str]:
 def _service_faults(catalogue: Catalogue, service: Service) -> Iterable[str]:
     if not service.groups or not set(service.groups) <= catalogue.groups.keys():
         yield "each of its groups stands under groups"
-    if service.user is not None and service.user not in catalogue.users:
-        yield f"its user {service.user} stands under users"
+    if service.account is None and service.user not in catalogue.users:
+        yield f"its user {service.user} stands under users, or it has an account"
     if service.release is not None and service.release not in catalogue.releases:
         yield f"its release {service.release} stands under releases"
     if service.leader is not None and service.leader not in catalogue.services:

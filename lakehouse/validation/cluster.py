@@ -89,6 +89,7 @@ DATA_PATHS = (
     "lakehouse_datanode_dirs",
     "lakehouse_backup_dir",
     "lakehouse_catalog_dir",
+    "monitoring_dir",
 )
 # They become words of unit files and class paths, and members of lists with commas.
 PATH = re.compile(r"[A-Za-z0-9._+@/-]+")

@@ -15,8 +15,8 @@ from jinja2 import pass_context
 from jinja2.runtime import Context
 
 from lakehouse.errors import LakehouseError
-from lakehouse.model import endpoints, members
-from lakehouse.model.services import Service
+from lakehouse.model import endpoints, members, services
+from lakehouse.model.services import Listener, Service
 
 
 def _members(context: Context, service: Service) -> list[str]:
@@ -76,6 +76,47 @@ def member_number(context: Context, service: str, host: str = "") -> int:
         return members.number(endpoints.service(service), name, context["hostvars"][name])
 
 
+@pass_context
+def scrape_configs(context: Context, settings: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the scrape configurations of Prometheus: a job for each listener that serves metrics.
+
+    A job is named after its service, and its targets have the label ``host``. ``settings`` has what a job has
+    besides, by its name.
+    """
+    small = context["lakehouse_profile"] == services.CORE
+    targets: dict[tuple[Service, Listener], list[dict[str, Any]]] = {}
+    for host in context["groups"]["all"]:
+        host_variables = context["hostvars"][host]
+        for service in _running(context, host_variables, small=small):
+            for listener in service.listeners:
+                if listener.metrics is not None:
+                    address = f"{host_variables['ansible_host']}:{context['lakehouse_ports'][listener.name]}"
+                    target = {"targets": [address], "labels": {"host": host}}
+                    targets.setdefault((service, listener), []).append(target)
+    return [
+        {
+            "job_name": service.name,
+            "scheme": listener.uri_scheme,
+            "metrics_path": listener.metrics,
+            "static_configs": static,
+            **settings.get(service.name, {}),
+        }
+        for (service, listener), static in targets.items()
+    ]
+
+
+def _running(context: Context, host_variables: Mapping[str, Any], *, small: bool) -> list[Service]:
+    """Return the services of a host; a switch that its inventory leaves unsaid has the play's own default."""
+    catalogue = services.load()
+    switches = {
+        row.switch: host_variables.get(row.switch, context.get(row.switch, False))
+        for row in catalogue.services.values()
+        if row.switch
+    }
+    names = catalogue.running(host_variables["group_names"], switches, small=small)
+    return [row for row in catalogue.services.values() if row.name in names]
+
+
 def endpoints_of(
     members: Mapping[str, Sequence[str]], addresses: Mapping[str, str], ports: Mapping[str, Any]
 ) -> dict[str, dict[str, Any]]:
@@ -115,6 +156,7 @@ class FilterModule:
             "active_host": active_host,
             "endpoints_of": endpoints_of,
             "http_sections": http_sections,
+            "scrape_configs": scrape_configs,
             "member_number": member_number,
             "uri": uri,
             "uris": uris,

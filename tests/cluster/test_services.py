@@ -23,7 +23,7 @@ REFUSED_CALL, ALLOWED_CALL = "mount", "chown"
 # What systemd-analyze gives at most, of 10; it reads the unit and not the kernel.
 EXPOSURE = 3.0
 # Neither Hive 3.1 nor the service of shuffle files in a Spark worker has a setting for the address.
-ON_EVERY_ADDRESS = {"metastore", "spark_shuffle"}
+ON_EVERY_ADDRESS = {"metastore", "spark_shuffle", "flink_jobmanager_metrics", "flink_taskmanager_metrics"}
 
 
 def promises(daemon: Daemon) -> dict[str, str]:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from backup import __main__ as program
 from backup import copying, run, verify
@@ -377,9 +378,27 @@ def test_what_came_of_a_run_is_kept_on_a_full_disk(settings: Settings) -> None:
     path = settings.state / "last.json"
     path.write_text("{}")
     (settings.state / "last.json.new").symlink_to("/dev/full")
-    program._keep(path, {"why": "full"})
-    assert json.loads(path.read_text()) == {"why": "full"}
+    program._keep(settings, {"why": "full"})
+    assert json.loads(path.read_text())["why"] == "full"
     assert list(settings.state.iterdir()) == [path]
+
+
+def test_prometheus_is_told_of_the_newest_good_backup_and_of_a_failure(
+    settings: Settings, backups: list[Backup], tmp_path: Path
+) -> None:
+    exporting = replace(settings, metrics=str(tmp_path / "backup.prom"))
+    for last, failed in (({"why": "no space", "ended": 1.0}, 1.0), ({"why": "it was interrupted"}, 0.0)):
+        program._keep(exporting, last)
+        text = Path(exporting.metrics).read_text("utf-8")
+        samples = {
+            sample.name: sample.value
+            for family in text_string_to_metric_families(text)
+            for sample in family.samples
+        }
+        assert samples == {
+            "lakehouse_backup_good_timestamp_seconds": made_at(backups[-1].name),
+            "lakehouse_backup_failed": failed,
+        }
 
 
 # -- Clocks --

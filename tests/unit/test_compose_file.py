@@ -28,7 +28,7 @@ CATALOGUE = services.load()
 GROUP = defaults.defaults()["lakehouse_group"]
 # Rows of the catalogue that no container runs though a host of the stack would: switched off, or one that
 # finds no room in 8 GiB.
-NOT_HERE = {"spark_thrift", "flink_history"}
+NOT_HERE = {"spark_thrift", "flink_history", "node_exporter", "postgres_exporter"}
 # Shuffles, state, logs and unpacked libraries of these are too large for their memory.
 SCRATCH = {"spark-worker", "spark-connect", "client", "load", "trino"} | {
     f"flink-{name}" for name in ("jobmanager", "taskmanager", "sql-gateway")

@@ -27,6 +27,7 @@ from lakehouse.console.view import Count, DataNode, TableEntry, View, Warehouse
 from lakehouse.console.watch import Snapshot, Watch
 from lakehouse.errors import LakehouseError
 from lakehouse.maybe import Answer, unknown
+from lakehouse.monitoring.plots import Plot
 from lakehouse.status import screen
 from lakehouse.status.model import Status
 from plugins.module_utils.lakehouse.fsck import Block, File, NameNodeError
@@ -43,6 +44,8 @@ HOSTILE = (
     "a&amp;b%3Cb%3E?x=1#y",
     "\u202egnp.evil",
 )
+
+PLOTS = (Answer(Plot((60, 120), {"n1": (1.5, None)})), *look.no_plots()[1:])
 
 
 def file(path: str, *blocks: tuple[str, ...], replication: int = 2) -> File:
@@ -121,7 +124,7 @@ def fixed(first: Any) -> Watch[Any]:
 
 @pytest.fixture
 def console() -> Pages:
-    return Pages(fixed(seen_view(healthy())), fixed(COUNT))
+    return Pages(fixed(seen_view(healthy())), fixed(COUNT), fixed(PLOTS))
 
 
 def get(console: Pages, target: str, **headers: str) -> Response:
@@ -133,7 +136,7 @@ def of_name(name: str) -> Pages:
     tables = (TableEntry(f"db.{name}", name, "/lake/t"),)
     count = Answer(view.files_by_table(tables, [file(f"/lake/t/{name}", (name,))]))
     status = replace(stopped(healthy(), "datanode", "n2"), cluster=name, inventory=name)
-    return Pages(fixed(seen_view(status, *tables)), fixed(count))
+    return Pages(fixed(seen_view(status, *tables)), fixed(count), fixed(PLOTS))
 
 
 class TestRoutes:
@@ -149,6 +152,11 @@ class TestRoutes:
             ("/status.json", "application/json"),
             ("/style.css", "text/css"),
             ("/console.js", "text/javascript"),
+            ("/metrics", "text/html"),
+            ("/metrics.json", "application/json"),
+            ("/metrics.js", "text/javascript"),
+            ("/uplot.js", "text/javascript"),
+            ("/uplot.css", "text/css"),
         ],
     )
     def test_a_page_is_there(self, console: Pages, target: str, kind: str) -> None:
@@ -217,9 +225,17 @@ class TestRoutes:
         expected = screen.result(healthy(), 1.0).json()
         assert json.loads(get(console, "/status.json").body) == json.loads(json.dumps(expected))
 
+    def test_each_panel_has_its_values_or_why_it_has_none(self, console: Pages) -> None:
+        page = Page(get(console, "/metrics").body.decode())
+        titles = [attributes["data-title"] for name, attributes in page.elements if name == "figure"]
+        values = json.loads(get(console, "/metrics.json").body)
+        assert len(titles) == len(values) == len(PLOTS)
+        assert values[0] == {"why": "", "times": [60, 120], "series": [{"name": "n1", "values": [1.5, None]}]}
+        assert values[1] == {"why": "Prometheus has not been asked yet", "times": [], "series": []}
+
     def test_what_a_browser_has_is_not_sent_again_until_it_looks_otherwise(self) -> None:
         views = fixed(seen_view(healthy()))
-        console = Pages(views, fixed(COUNT))
+        console = Pages(views, fixed(COUNT), fixed(PLOTS))
         tag = get(console, "/").lines["ETag"]
         assert get(console, "/", **{"If-None-Match": tag}).status == 304
         views.once()
@@ -229,7 +245,7 @@ class TestRoutes:
         assert get(console, "/", **{"If-None-Match": tag}).status == 200
 
     def test_a_console_that_began_again_has_other_tags(self, console: Pages) -> None:
-        again = Pages(fixed(seen_view(healthy())), fixed(COUNT))
+        again = Pages(fixed(seen_view(healthy())), fixed(COUNT), fixed(PLOTS))
         assert get(console, "/").lines["ETag"] != get(again, "/").lines["ETag"]
 
 
@@ -388,7 +404,7 @@ class TestPage:
         words = Page(index(status, *TABLES, new)).words
         assert "Not counted yet: db.new" in words
         assert "db.new delta" not in words
-        console = Pages(fixed(seen_view(status, *TABLES, new)), fixed(COUNT))
+        console = Pages(fixed(seen_view(status, *TABLES, new)), fixed(COUNT), fixed(PLOTS))
         response = get(console, "/table?name=db.new")
         assert response.status == 200
         assert "unknown not counted yet" in Page(response.body.decode()).words
@@ -436,11 +452,11 @@ class TestPage:
             ]
 
     def test_nothing_comes_from_elsewhere_and_nothing_is_inline(self, console: Pages) -> None:
-        for target in ("/", "/table?name=db.t"):
+        for target in ("/", "/table?name=db.t", "/metrics"):
             page = Page(get(console, target).body.decode())
             assert [link for link in page.links if not re.match(r"/(?!/)|data:,$", link)] == []
             assert not [own for _, own in page.elements if "style" in own]
-        for target in ("/style.css", "/console.js"):
+        for target in ("/style.css", "/console.js", "/metrics.js", "/uplot.css"):
             assert not re.search(rb"https?://|@import|url\(", get(console, target).body)
 
     def test_many_tables_are_shown_by_their_size(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -624,7 +640,7 @@ class TestFiles:
             return Response(HTTPStatus.OK, "text/plain", (line + block + self.TAIL).encode())
 
         monkeypatch.setattr(look, "MOST_BYTES", limit)
-        console = Pages(fixed(None), fixed(None))
+        console = Pages(fixed(None), fixed(None), fixed(None))
         monkeypatch.setattr(console, "respond", respond)
         with served(console) as server:
             warehouse = Warehouse(f"{server.url}fsck", "hdfs", {"10.0.0.1:9866": "n1"})

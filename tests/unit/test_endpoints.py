@@ -175,3 +175,43 @@ def test_a_service_that_answers_http_has_a_section_where_it_has_a_host() -> None
         "echo": {"host": "n1", "http": "http://10.0.0.1:7007"},
         "away": None,
     }
+
+
+def scrape_configs(**variables: object) -> dict[str, Any]:
+    """Evaluate the filter of a cluster whose host b is monitored by a; return the jobs by name."""
+    groups = {"namenode": ["b"], "monitoring": ["a"], "trino_coordinator": ["b"]}
+    text = "{{ {'namenode': {'basic_auth': {'username': 'x'}}} | scrape_configs }}"
+    everything = {
+        "groups": {**groups, "all": list(MEMBERS)},
+        "hostvars": {
+            name: {
+                "ansible_host": address,
+                "group_names": [group for group, members in groups.items() if name in members],
+            }
+            for name, address in MEMBERS.items()
+        },
+        "lakehouse_ports": PORTS,
+        "lakehouse_profile": "full",
+        "lakehouse_monitoring_enabled": True,
+        **variables,
+    }
+    jobs = Templar(loader=DataLoader(), variables=everything).template(trust_as_template(text))
+    return {job["job_name"]: job for job in jobs}
+
+
+def test_prometheus_asks_each_service_that_serves_metrics_on_each_of_its_hosts() -> None:
+    jobs = scrape_configs()
+    assert set(jobs) == {"namenode", "trino", "node_exporter", "prometheus", "alertmanager"}
+    assert jobs["namenode"] == {
+        "job_name": "namenode",
+        "scheme": "http",
+        "metrics_path": "/prom",
+        "static_configs": [{"targets": ["192.0.2.2:9870"], "labels": {"host": "b"}}],
+        "basic_auth": {"username": "x"},
+    }
+    assert [target["labels"]["host"] for target in jobs["node_exporter"]["static_configs"]] == ["a", "b"]
+
+
+def test_prometheus_asks_no_service_that_is_switched_off_or_of_another_profile() -> None:
+    jobs = scrape_configs(lakehouse_profile="core", lakehouse_monitoring_enabled=False)
+    assert set(jobs) == {"namenode", "prometheus", "alertmanager"}

@@ -272,6 +272,8 @@ def test_every_key_that_the_kit_writes_is_known() -> None:
 # which tests/unit/test_trino.py is.
 OTHERS = {
     "backup_pgbackrest_settings",
+    "monitoring_alertmanager",
+    "monitoring_prometheus",
     "node_kernel",
     "postgresql_settings",
     "python_clients_settings",

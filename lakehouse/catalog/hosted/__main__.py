@@ -26,6 +26,7 @@ from lakehouse.catalog.hosted.layout import Settings, load
 from lakehouse.catalog.hosted.warehouse import Warehouse
 from lakehouse.catalog.store import Entry, Store
 from lakehouse.errors import LakehouseError, UsageError
+from plugins.module_utils.lakehouse import exported_metrics
 from plugins.module_utils.lakehouse.webhdfs import WebHdfs
 
 # The result of the last commit by the timer, or of a successful one by a user; status and doctor read it.
@@ -129,8 +130,8 @@ def _clock(settings: Settings, store: Store, _: Mapping[str, Any]) -> dict[str, 
 
 
 @contextmanager
-def _recorded(path: Path, *, failures: bool) -> Iterator[None]:
-    """Write the time of the last success of a block to a file and, with `failures`, the error."""
+def _recorded(path: Path, metrics: str, *, failures: bool) -> Iterator[None]:
+    """Write the time of the last success of a block to two files and, with `failures`, the error."""
     try:
         last_success = json.loads(path.read_bytes())["good"]
     except (OSError, ValueError, KeyError):
@@ -142,8 +143,24 @@ def _recorded(path: Path, *, failures: bool) -> Iterator[None]:
         if failures:
             why = " ".join(str(error).split()) or type(error).__name__
             files.write(path, json.dumps({"good": last_success, "why": why}))
+            _export(metrics, last_success, failed=True)
         raise
-    files.write(path, json.dumps({"good": time.time(), "why": ""}))
+    last_success = time.time()
+    files.write(path, json.dumps({"good": last_success, "why": ""}))
+    _export(metrics, last_success, failed=False)
+
+
+def _export(path: str, last_success: float | None, *, failed: bool) -> None:
+    exported_metrics.export(
+        path,
+        {
+            "lakehouse_catalog_good_timestamp_seconds": (
+                "When the catalog was committed last, 0 for never.",
+                last_success or 0,
+            ),
+            "lakehouse_catalog_failed": ("Whether the last commit of the timer has failed.", float(failed)),
+        },
+    )
 
 
 def _serve(settings: Settings, _: Store, __: Mapping[str, Any]) -> None:
@@ -189,7 +206,9 @@ def main() -> int:
         # Successes of users and of the timer are recorded, and failures of the timer alone.
         last, by_clock = Path(settings.folder) / _LAST, arguments.program == _BY_THE_CLOCK
         record = (
-            _recorded(last, failures=by_clock) if by_clock or arguments.program == "commit" else nullcontext()
+            _recorded(last, settings.metrics, failures=by_clock)
+            if by_clock or arguments.program == "commit"
+            else nullcontext()
         )
         with record, closing(Store.made(settings.repository)) as store:
             response = _PROGRAMS[arguments.program](settings, store, request)

@@ -27,6 +27,8 @@ class Settings:
     past_commit: str
     past_address: str
     past_port: int
+    # The file of metrics for the exporter of the host; none is written if empty.
+    metrics: str = ""
 
     @property
     def has_snapshots(self) -> bool:
