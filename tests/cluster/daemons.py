@@ -22,12 +22,13 @@ class Listener(NamedTuple):
 
 @dataclass(frozen=True)
 class Placed:
-    """On the hosts of `group` runs `unit` (a pattern) with these ports, as the `user` of that key."""
+    """On the hosts of `group` runs `unit` (a pattern) with these ports, as a user or an account."""
 
     group: str
     unit: str
     ports: tuple[str, ...]
     user: str | None
+    account: str | None
 
     @property
     def name(self) -> str:
@@ -44,7 +45,13 @@ def spark_defaults(machine: Machine) -> dict[str, str]:
 def placements() -> list[Placed]:
     """Every service that is always on, once for each of its groups."""
     return [
-        Placed(group, f"{row.unit}.service", tuple(listener.name for listener in row.listeners), row.user)
+        Placed(
+            group,
+            f"{row.unit}.service",
+            tuple(listener.name for listener in row.listeners),
+            row.user,
+            row.account,
+        )
         for row in services.load().services.values()
         if row.switch is None
         for group in row.groups
@@ -76,15 +83,18 @@ class Daemon:
 
     @property
     def user(self) -> str:
-        """The Unix user that the inventory gives it; PostgreSQL's comes from Debian's package."""
-        return str(
-            self.machine.variable("lakehouse_users")[self.placed.user] if self.placed.user else "postgres"
-        )
+        """The Unix user that the inventory gives it, or the account that no inventory renames."""
+        return self.placed.account or str(self.machine.variable("lakehouse_users")[self.placed.user])
 
     @property
     def is_ours(self) -> bool:
         """Whether the kit writes the whole unit; PostgreSQL's is Debian's with some settings added."""
         return self.user != "postgres"
+
+    @property
+    def is_member(self) -> bool:
+        """Whether it is a JVM that reads and writes tables, in the group of the lakehouse."""
+        return self.placed.account is None
 
     @cached_property
     def status(self) -> dict[str, str]:

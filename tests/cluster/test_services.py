@@ -43,7 +43,7 @@ def test_it_runs_as_a_user_of_its_own(daemon: Daemon) -> None:
     uid = daemon.machine.run("id -u %s", daemon.user)
     assert uid != "0"
     assert set(daemon.status["Uid"].split()) == {uid}
-    if daemon.is_ours:
+    if daemon.is_member:
         group = daemon.machine.run("getent group %s", daemon.machine.variable("lakehouse_group"))
         assert set(daemon.status["Gid"].split()) == {group.split(":")[2]}
 
@@ -53,7 +53,7 @@ def test_its_java_is_its_own(daemon: Daemon) -> None:
     homes = [
         value for name, _, value in (entry.partition("=") for entry in environment) if name == "JAVA_HOME"
     ]
-    assert len(homes) == int(daemon.is_ours)
+    assert len(homes) == int(daemon.is_member)
     for home in homes:
         assert daemon.as_itself("readlink /proc/%s/exe", daemon.pid).startswith(f"{home}/")
 
