@@ -10,6 +10,9 @@ from lakehouse.sizing.units import GIB, clamp, compressed
 # What shares a host's memory with the daemons that it runs beside.
 ENGINES = frozenset({"spark_worker", "trino", "flink_taskmanager"})
 
+# What every host has, and some MiB are enough for.
+EXPORTERS = frozenset({"node_exporter", "postgres_exporter"})
+
 # Half of a block of 128 MiB: files end somewhere in their last block.
 MEAN_BLOCK_MIB = 64
 GB_IN_MIB = 1e9 / 2**20
@@ -48,7 +51,7 @@ def namenode(host: Host, cluster: Cluster, share: float) -> float:
     than is needed, because unused heap makes collection worse.
     """
     need = needed(cluster)
-    if host.services == {"namenode"}:
+    if host.services - EXPORTERS == {"namenode"}:
         most = ALONE * host.memory
     elif need and not host.services & ENGINES:
         most = max(share, BESIDE_MASTERS * host.memory)

@@ -36,6 +36,7 @@ SIZES = {
     "lakehouse_catalog_enabled",
     "lakehouse_past_enabled",
     "lakehouse_past_commit",
+    "lakehouse_monitoring_enabled",
     *RUN,
 }
 # The tests have everything on, and no service whose hosts have numbers or that listens with TLS.

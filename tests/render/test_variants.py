@@ -32,6 +32,20 @@ TRINO_CLIENT = (
     ' --timezone UTC "$@'
 )
 FEDERATION = "etc/trino/catalog/postgresql.properties"
+NODE_EXPORTER = "etc/systemd/system/prometheus-node-exporter.service"
+# Of the hosts of PostgreSQL and of Prometheus.
+MONITORING = {
+    "cpu-node1": {NODE_EXPORTER, "etc/systemd/system/prometheus-postgres-exporter.service"},
+    "cpu-node2": {NODE_EXPORTER},
+    "worker-node3": {
+        NODE_EXPORTER,
+        "etc/monitoring/own-rules.yml",
+        "etc/monitoring/prometheus.yml",
+        "etc/monitoring/rules.yml",
+        "etc/systemd/system/prometheus-alertmanager.service",
+        "etc/systemd/system/prometheus.service",
+    },
+}
 # `node_java_options` of inventory/local.
 SMALL_JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=240m")
 EXECUTORS = "*/etc/spark/spark-{}.conf"
@@ -97,14 +111,14 @@ VARIANTS = {
         "three-node",
         # The host that the NameNode left divides its memory among the others; all have executors of one size.
         settings={
-            **{EXECUTORS.format(name): ("spark.executor.memory=928m",) for name in SPARK},
-            "*/spark-worker.service": ("--memory 1856m",),
-            "*/etc/trino/config.properties": ("query.max-memory=1600MB", "query.max-total-memory=3200MB"),
+            **{EXECUTORS.format(name): ("spark.executor.memory=912m",) for name in SPARK},
+            "*/spark-worker.service": ("--memory 1824m",),
+            "*/etc/trino/config.properties": ("query.max-memory=1520MB", "query.max-total-memory=3040MB"),
             "cpu-node1/etc/trino/config.properties": (
-                "memory.heap-headroom-per-node=345MB",
-                "query.max-memory-per-node=448MB",
+                "memory.heap-headroom-per-node=326MB",
+                "query.max-memory-per-node=432MB",
             ),
-            "cpu-node1/etc/trino/jvm.config": ("-Xmx1152m",),
+            "cpu-node1/etc/trino/jvm.config": ("-Xmx1088m",),
             "cpu-node1/etc/flink/config.yaml": LARGER_TASKMANAGER,
             "cpu-node1/etc/flink/cluster/config.yaml": LARGER_TASKMANAGER,
             "cpu-node1/*/flink-taskmanager.service": ("-XX:MaxDirectMemorySize=198m",),
@@ -112,6 +126,12 @@ VARIANTS = {
             "*/etc/lakehouse-backup/settings.json": ("-Xmx3072m",),
             "*/hdfs-namenode.service": ("-Xmx3072m",),
             "*/hdfs-checkpoint.service": ("-Xmx3072m",),
+            # One target more.
+            "*/etc/monitoring/prometheus.yml": (
+                *("{", 'targets": [', "192.168.1.184:9100", "]", 'labels": {', 'host": "cpu-node1', "}"),
+            ),
+            # The NameNode's host has no history of the catalog, whose metrics are in a folder.
+            "name-node4/*/prometheus-node-exporter.service": ("--collector.disable-defaults",),
             # It has no release of Trino, so its command line client is one by itself.
             "name-node4/usr/local/bin/trino": (TRINO_CLIENT,),
         },
@@ -143,14 +163,20 @@ VARIANTS = {
             ),
             "*/hdfs-namenode.service": ("-Xmx256m", *SMALL_JVM),
             "*/hdfs-checkpoint.service": ("-Xmx256m", *SMALL_JVM),
-            "*/etc/lakehouse-backup/settings.json": ("-Xmx256m", *SMALL_JVM),
+            # Without Prometheus the kit's programs write no metrics, and no role reads PostgreSQL's.
+            "*/etc/lakehouse-backup/settings.json": ("-Xmx256m", *SMALL_JVM, 'metrics": "'),
+            "*/etc/lakehouse-catalog/settings.json": ('metrics": "',),
+            "*/pg_ident.conf": ("lakehouse postgres hive",),
             "*/hdfs-datanode.service": ("-Xmx192m", *SMALL_JVM),
             "*/hive-metastore.service": ("-Xmx384m", *SMALL_JVM),
             "*/usr/local/bin/schematool": ("-Xmx384m",),
             "*/conf.d/lakehouse.conf": ("effective_cache_size = '512MB'", "shared_buffers = '96MB'"),
-            "*/pg_hba.conf": tuple(
-                f"hostssl federation federation_reader {address}/32 scram-sha-256"
-                for address in ("127.0.0.1", "192.168.1.184", "192.168.1.185", "192.168.1.186")
+            "*/pg_hba.conf": (
+                "local all postgres peer",
+                *(
+                    f"hostssl federation federation_reader {address}/32 scram-sha-256"
+                    for address in ("127.0.0.1", "192.168.1.184", "192.168.1.185", "192.168.1.186")
+                ),
             ),
             **{
                 EXECUTORS.format(name): (
@@ -277,11 +303,11 @@ def test_a_dedicated_namenode_has_its_own_files_and_those_of_every_host(rendered
     dedicated, model = by_host(rendered["dedicated-namenode"]), by_host(rendered["three-node"])
     # Containers and machines together: no service is on all of them.
     everywhere = set.intersection(*model.values(), *by_host(rendered["compose"]).values())
-    assert dedicated.pop("name-node4") == everywhere | NAMENODE
+    assert dedicated.pop("name-node4") == everywhere | NAMENODE | {NODE_EXPORTER}
     assert dedicated == model | {"cpu-node1": model["cpu-node1"] - NAMENODE}
     assert model["cpu-node1"] >= NAMENODE
 
 
 def test_local_nodes_have_the_files_of_machines_and_a_federated_database(rendered: Rendered) -> None:
     local, model = by_host(rendered["local"]), by_host(rendered["three-node"])
-    assert local == {host: paths | {FEDERATION} for host, paths in model.items()}
+    assert local == {host: (paths | {FEDERATION}) - MONITORING[host] for host, paths in model.items()}

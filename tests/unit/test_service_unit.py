@@ -93,7 +93,7 @@ def test_the_task_manager_s_class_path_is_a_variable() -> None:
         "/usr/lib/jvm/java-21-openjdk-amd64/bin/java",
         "@/etc/flink/java.options",
         "-Xmx288m",
-        "-XX:MaxDirectMemorySize=204m",
+        "-XX:MaxDirectMemorySize=198m",
         "-XX:MaxMetaspaceSize=256m",
         "-Dlog4j2.configurationFile=/etc/flink/log4j-console.properties",
         "-cp",
