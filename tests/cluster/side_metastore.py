@@ -29,9 +29,13 @@ def free_ports(machine: Machine, count: int) -> list[int]:
 
 
 def command_of(machine: Machine) -> list[str]:
-    """Return the command of the cluster's metastore: Java, its options, the main class and its arguments."""
+    """Return the command of the cluster's metastore: Java, its options, the main class and its arguments.
+
+    Without the agent of its metrics, whose port is taken.
+    """
     unit = machine.run("systemctl show --property=ExecStart --value hive-metastore")
-    return shlex.split(unit.partition("argv[]=")[2].partition(" ; ")[0])
+    words = shlex.split(unit.partition("argv[]=")[2].partition(" ; ")[0])
+    return [word for word in words if not word.startswith("-javaagent:")]
 
 
 def run(machine: Machine, argv: Sequence[object]) -> str:
