@@ -12,6 +12,6 @@ from lakehouse.shared_options import ChangeOptions
 def command(component: str, data: bool, options: ChangeOptions) -> int:
     """Uninstall a component without a host in the inventory.
 
-    COMPONENT is trino, flink or monitoring.
+    COMPONENT is trino or flink.
     """
     return run.carry_out(options, removal.VERB, removal.prepare, {"component": component, "data": data})

@@ -324,7 +324,8 @@ class Catalogue:
         return {
             component: services
             for component, services in components.items()
-            if all(set(service.groups) <= optional for service in services)
+            # Units and folders of a package's name may be a person's.
+            if all(set(service.groups) <= optional and service.account is None for service in services)
         }
 
     @property

@@ -23,7 +23,9 @@ TRIED = re.compile(
 )
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 # Their files are read by their service alone, or hold levels of loggers, whose names are classes.
-NOT_READ_BY_ALL = frozenset({"backup_pgbackrest_settings", "trino_log_levels"})
+NOT_READ_BY_ALL = frozenset(
+    {"backup_pgbackrest_settings", "monitoring_alertmanager", "monitoring_receivers", "trino_log_levels"}
+)
 # What an inventory refers to in its vault: by Ansible's convention each is a secret.
 _VAULT = "vault_"
 # Trino's own check judges the keys of these by what its connectors know.

@@ -221,6 +221,8 @@ def test_a_secret_in_a_file_that_all_may_read(settings: dict[str, Any], path: st
         {"trino_catalog_properties": {"shop": {"connection-url": "jdbc:mysql://a?password=${ENV:SHOP}"}}},
         {"trino_log_levels": {"org.apache.hadoop.security.token": "DEBUG"}},
         {"backup_pgbackrest_settings": {"repo2-s3-key-secret": "pearl"}},
+        {"monitoring_receivers": [{"name": "a", "email_configs": [{"auth_password": "pearl"}]}]},
+        {"monitoring_alertmanager": {"global": {"smtp_auth_password": "pearl"}}},
         {"postgresql_settings": {"ssl_passphrase_command": "cat /etc/pearl"}},
         {"lakehouse_database": {"password": FIT}, "trino_secrets": {"PASSWORD": FIT}},
     ],
