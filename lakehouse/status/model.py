@@ -75,7 +75,10 @@ class Machine:
 
 @dataclass(frozen=True)
 class Placed:
-    """A service on a host, with its release. The cluster is down without a `needed` one."""
+    """A service on a host, with its release. The cluster is down without a `needed` one.
+
+    `release` is empty for a package of Debian.
+    """
 
     service: str
     unit: str

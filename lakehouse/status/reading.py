@@ -220,8 +220,8 @@ def _placed(service: Service, host: str, properties: Answer[list[dict[str, str]]
         service=service.name,
         unit=unit,
         host=host,
-        # The kit's own programs are in a folder of their role.
-        release=service.release or service.role,
+        # The kit's own programs are in a folder of their role; a package of Debian has its own account.
+        release=service.release or ("" if service.account else service.role),
         needed=placement.needed(service),
         state=properties.then(
             lambda blocks: _unit(next(block for block in blocks if block["Id"] == f"{unit}.service"))

@@ -126,6 +126,8 @@ def _version(status: Status, placements: Sequence[Placed]) -> str:
     if placements[0].service == "postgresql":
         return status.database.value.version if status.database.value else _UNKNOWN
     hosts, release = {placed.host for placed in placements}, placements[0].release
+    if not release:
+        return "of Debian"
     versions = [
         (machine.releases.value or {}).get(release, _UNKNOWN)
         for machine in status.machines
