@@ -46,7 +46,9 @@ def command(address: str, port: int, every: float, inventory: str) -> None:
             limit=look.FSCK_SECONDS,
             rest=_REST,
         )
-        plots = Watch(lambda: look.plots(inventory), look.no_plots(), every=every, limit=look.LIMIT_SECONDS)
+        plots = Watch(
+            lambda: look.plots(inventory), look.unread_plots(), every=every, limit=look.LIMIT_SECONDS
+        )
         server.pages = Pages(views, counts, plots)
         # It is slow, so it starts before a user opens the page.
         counts.show()

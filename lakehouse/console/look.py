@@ -100,16 +100,15 @@ def uncounted() -> Count:
 def plots(path: str) -> view.Plots:
     """Return the plots of all panels, in their order."""
     endpoint = placement.read(inventory.load(path)).endpoint("prometheus")
-    wanted_panels = [panel for members in panels.sections().values() for panel in members]
     if endpoint is None:
-        return tuple(unknown("no host of the group monitoring runs Prometheus") for _ in wanted_panels)
-    return tuple(read(endpoint.uri, panel) for panel in wanted_panels)
+        return _no_plots("no host of the group monitoring runs Prometheus")
+    return tuple(read(endpoint.uri, panel) for panel in panels.every())
 
 
-def no_plots() -> view.Plots:
+def unread_plots() -> view.Plots:
     """Return the unknown plots before the first request to Prometheus."""
-    return tuple(
-        unknown("Prometheus has not been asked yet")
-        for members in panels.sections().values()
-        for _ in members
-    )
+    return _no_plots("the console has not read them yet")
+
+
+def _no_plots(why: str) -> view.Plots:
+    return tuple(unknown(why) for _ in panels.every())

@@ -22,6 +22,8 @@ from lakehouse.report import page as report
 METHODS = ("GET", "HEAD")
 _HTML, _JSON, _TEXT = "text/html; charset=utf-8", "application/json", "text/plain; charset=utf-8"
 _SCRIPT = "text/javascript; charset=utf-8"
+# What the page of plots reads again and again: it needs neither the status nor the files.
+_VALUES = "/metrics.json"
 # No external resources, no inline scripts, no frames, no cross-origin reads.
 _SAFE = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
@@ -98,7 +100,6 @@ class Pages:
             "/table": _table,
             "/status.json": _status,
             "/metrics": _metrics,
-            "/metrics.json": self._values,
         }
 
     def respond(self, method: str, target: str, headers: Mapping[str, str]) -> Response:
@@ -114,29 +115,16 @@ class Pages:
             kind, body = self._static[path]
             tag = hashlib.sha256(body).hexdigest()[:16]
             return _unless(headers, tag, lambda: Response(HTTPStatus.OK, kind, body), {})
+        if path == _VALUES:
+            plots = self._plots.show()
+            return _unless(headers, f"{self._start}-{plots.number}", lambda: _values(plots), {})
         if path not in self._routes:
-            return refusal(HTTPStatus.NOT_FOUND, f"there is no such page; next: /, {', '.join(self._routes)}")
+            pages = ", ".join([*self._routes, _VALUES])
+            return refusal(HTTPStatus.NOT_FOUND, f"there is no such page; next: /, {pages}")
         content = _Content(self._views.show(), self._counts.show(), time.monotonic())
         age = {"Age": f"{max(0.0, content.time - content.views.at):.0f}"}
         return _unless(
             headers, f"{self._start}-{content.tag}", lambda: self._routes[path](content, query), age
-        )
-
-    def _values(self, _: _Content, __: str) -> Response:
-        snapshot = self._plots.show()
-        document = [
-            {
-                "why": plot.why or snapshot.trouble,
-                "times": plot.value.times if plot.value else [],
-                "series": [
-                    {"name": name, "values": values}
-                    for name, values in (plot.value.series if plot.value else {}).items()
-                ],
-            }
-            for plot in snapshot.value
-        ]
-        return Response(
-            HTTPStatus.OK, _JSON, f"{json.dumps(document)}\n".encode(), {"ETag": f'"{snapshot.number}"'}
         )
 
 
@@ -184,9 +172,23 @@ def _status(content: _Content, _: str) -> Response:
 
 
 def _metrics(content: _Content, _: str) -> Response:
-    return Response(
-        HTTPStatus.OK, _HTML, render.metrics(content.views, content.counts, content.time).encode()
-    )
+    page = render.metrics(content.views, content.counts, content.time)
+    return Response(HTTPStatus.OK, _HTML, page.encode())
+
+
+def _values(plots: Snapshot[Plots]) -> Response:
+    document = [
+        {
+            "why": plot.why or plots.trouble,
+            "times": plot.value.times if plot.value else [],
+            "series": [
+                {"name": name, "values": values}
+                for name, values in (plot.value.series if plot.value else {}).items()
+            ],
+        }
+        for plot in plots.value
+    ]
+    return Response(HTTPStatus.OK, _JSON, f"{json.dumps(document)}\n".encode())
 
 
 def _file(name: str) -> bytes:

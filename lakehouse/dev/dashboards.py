@@ -7,7 +7,7 @@ import json
 from lakehouse.monitoring import panels
 from lakehouse.run import ROOT
 
-PAGE = ROOT / "dashboards" / "lakehouse.json"
+FILE = ROOT / "dashboards" / "lakehouse.json"
 
 
 def text() -> str:
@@ -16,4 +16,4 @@ def text() -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(text(), encoding="utf-8")
+    FILE.write_text(text(), encoding="utf-8")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +26,18 @@ class Panel:
     unit: str
 
 
+@cache
 def sections(path: Path = FILE) -> dict[str, tuple[Panel, ...]]:
     """Return the panels by section, in the order of the file."""
     return {
         section["section"]: tuple(Panel(**panel) for panel in section["panels"])
         for section in yamlfile.read(path)
     }
+
+
+def every() -> tuple[Panel, ...]:
+    """Return all panels, in the order of the file."""
+    return tuple(panel for members in sections().values() for panel in members)
 
 
 def dashboard(panels: Mapping[str, tuple[Panel, ...]]) -> dict[str, Any]:

@@ -31,10 +31,9 @@ class Plot:
 
 
 def read(uri: str, panel: Panel, now: float | None = None, get: Fetch | None = None) -> Answer[Plot]:
-    """Return the plot of a panel, or why it is unknown.
+    """Request POINTS values of the last HOURS from the Prometheus at `uri`; return the plot, or why not.
 
-    `uri` is that of Prometheus, which is asked for POINTS values of the last HOURS:
-    https://prometheus.io/docs/prometheus/latest/querying/api/#range-queries.
+    The interface: https://prometheus.io/docs/prometheus/latest/querying/api/#range-queries.
     """
     step = HOURS * 3600 // POINTS
     end = int(time.time() if now is None else now) // step * step

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 
+from lakehouse.model import services
 from lakehouse.sizing.facts import Cluster, Host
 from lakehouse.sizing.units import GIB, clamp, compressed
 
 # What shares a host's memory with the daemons that it runs beside.
 ENGINES = frozenset({"spark_worker", "trino", "flink_taskmanager"})
 
-# What every host has, and some MiB are enough for.
-EXPORTERS = frozenset({"node_exporter", "postgres_exporter"})
+# A NameNode beside these alone has its host to itself: they take some MiB.
+EXPORTERS = frozenset(row.name for row in services.load().services.values() if row.role == "exporters")
 
 # Half of a block of 128 MiB: files end somewhere in their last block.
 MEAN_BLOCK_MIB = 64

@@ -156,8 +156,8 @@ class FilterModule:
             "active_host": active_host,
             "endpoints_of": endpoints_of,
             "http_sections": http_sections,
-            "scrape_configs": scrape_configs,
             "member_number": member_number,
+            "scrape_configs": scrape_configs,
             "uri": uri,
             "uris": uris,
         }

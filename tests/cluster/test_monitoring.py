@@ -107,8 +107,7 @@ def test_rules_and_panels_name_no_absent_metric(prometheus: Prometheus, verb: Ve
     }
     absent |= {
         panel.title: missing
-        for members in panels.sections().values()
-        for panel in members
+        for panel in panels.every()
         # Prometheus itself has it while an alert fires.
         if (missing := expressions.metrics(panel.expr) - names - {"ALERTS"})
     }

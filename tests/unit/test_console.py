@@ -45,7 +45,7 @@ HOSTILE = (
     "\u202egnp.evil",
 )
 
-PLOTS = (Answer(Plot((60, 120), {"n1": (1.5, None)})), *look.no_plots()[1:])
+PLOTS = (Answer(Plot((60, 120), {"n1": (1.5, None)})), *look.unread_plots()[1:])
 
 
 def file(path: str, *blocks: tuple[str, ...], replication: int = 2) -> File:
@@ -231,7 +231,16 @@ class TestRoutes:
         values = json.loads(get(console, "/metrics.json").body)
         assert len(titles) == len(values) == len(PLOTS)
         assert values[0] == {"why": "", "times": [60, 120], "series": [{"name": "n1", "values": [1.5, None]}]}
-        assert values[1] == {"why": "Prometheus has not been asked yet", "times": [], "series": []}
+        assert values[1] == {"why": "the console has not read them yet", "times": [], "series": []}
+
+    def test_values_are_sent_again_when_they_are_newer_and_make_nothing_else_look(self) -> None:
+        views, counts, plots = fixed(seen_view(healthy())), fixed(COUNT), fixed(PLOTS)
+        console = Pages(views, counts, plots)
+        tag = get(console, "/metrics.json").lines["ETag"]
+        assert get(console, "/metrics.json", **{"If-None-Match": tag}).status == 304
+        plots.once()
+        assert get(console, "/metrics.json", **{"If-None-Match": tag}).status == 200
+        assert (views._requested, counts._requested) == (False, False)
 
     def test_what_a_browser_has_is_not_sent_again_until_it_looks_otherwise(self) -> None:
         views = fixed(seen_view(healthy()))

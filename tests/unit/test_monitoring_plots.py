@@ -64,10 +64,10 @@ def test_more_series_than_colours_are_cut() -> None:
 
 
 def test_the_dashboard_is_that_of_the_panels() -> None:
-    assert dashboards.PAGE.read_text(encoding="utf-8") == dashboards.text(), "next: make docs"
+    assert dashboards.FILE.read_text(encoding="utf-8") == dashboards.text(), "next: make docs"
     dashboard = json.loads(dashboards.text())
     plotted = [panel["title"] for panel in dashboard["panels"] if panel["type"] == "timeseries"]
-    assert plotted == [panel.title for members in panels.sections().values() for panel in members]
+    assert plotted == [panel.title for panel in panels.every()]
     places = [tuple(panel["gridPos"].values()) for panel in dashboard["panels"]]
     assert len(places) == len(set(places))
 
