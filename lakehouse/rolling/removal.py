@@ -31,6 +31,8 @@ _UNITS = "/etc/systemd/system"
 _PROGRAMS = "/usr/local/bin"
 # Further releases of a component, such as its command line on hosts without the service.
 _MORE = {"trino": ("trino-cli",)}
+# Configuration in another folder than one of the component's name, which may be a person's.
+_CONFIGURATION = {"monitoring": "lakehouse-monitoring"}
 
 
 @dataclass(frozen=True)
@@ -99,8 +101,12 @@ def places(host: Host, component: str, rows: Iterable[Service]) -> Places:
     )
     return Places(
         units=tuple(dict.fromkeys(placement.unit(row) for row in rows)),
-        folders=(f"{config}/{component}",),
-        releases=tuple(f"{install}/{name}" for name in (component, *_MORE.get(component, ()))),
+        folders=(f"{config}/{_CONFIGURATION.get(component, component)}",),
+        releases=tuple(
+            f"{install}/{name}"
+            for name in (component, *_MORE.get(component, ()))
+            if any(row.release for row in rows)
+        ),
         data=f"{data}/{component}",
     )
 

@@ -80,8 +80,8 @@ def member_number(context: Context, service: str, host: str = "") -> int:
 def scrape_configs(context: Context, settings: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return the scrape configurations of Prometheus: a job for each listener that serves metrics.
 
-    A job is named after its service, and its targets have the label ``host``. ``settings`` has what a job has
-    besides, by its name.
+    A job is named after its service, or after the listener where that has several, and its targets have the
+    label ``host``. ``settings`` has what a job has besides, by its name.
     """
     small = context["lakehouse_profile"] == services.CORE
     targets: dict[tuple[Service, Listener], list[dict[str, Any]]] = {}
@@ -95,14 +95,19 @@ def scrape_configs(context: Context, settings: Mapping[str, Mapping[str, Any]]) 
                     targets.setdefault((service, listener), []).append(target)
     return [
         {
-            "job_name": service.name,
+            "job_name": _job(service, listener),
             "scheme": listener.uri_scheme,
             "metrics_path": listener.metrics,
             "static_configs": static,
-            **settings.get(service.name, {}),
+            **settings.get(_job(service, listener), {}),
         }
         for (service, listener), static in targets.items()
     ]
+
+
+def _job(service: Service, listener: Listener) -> str:
+    listeners = [row for row in service.listeners if row.metrics is not None]
+    return service.name if len(listeners) == 1 else listener.name
 
 
 def _running(context: Context, host_variables: Mapping[str, Any], *, small: bool) -> list[Service]:

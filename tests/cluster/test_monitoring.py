@@ -78,6 +78,14 @@ def test_every_process_with_metrics_is_a_target_that_is_up(
     assert states == dict.fromkeys(expected, "up")
 
 
+def test_the_units_of_the_packages_which_listen_on_every_address_do_not_run(
+    machines: Machines,
+) -> None:
+    command = "systemctl list-units --no-legend --plain --state=active 'prometheus*'"
+    running = {name: machine.run(command) for name, machine in machines.items()}
+    assert running == dict.fromkeys(machines, "")
+
+
 def test_a_scrape_creates_no_series(prometheus: Prometheus) -> None:
     """Labels whose values change would fill the memory: a quiet cluster has the same series each time."""
 

@@ -213,5 +213,7 @@ def test_prometheus_asks_each_service_that_serves_metrics_on_each_of_its_hosts()
 
 
 def test_prometheus_asks_no_service_that_is_switched_off_or_of_another_profile() -> None:
-    jobs = scrape_configs(lakehouse_profile="core", lakehouse_monitoring_enabled=False)
-    assert set(jobs) == {"namenode", "prometheus", "alertmanager"}
+    assert set(scrape_configs(lakehouse_profile="core")) == {
+        *("namenode", "node_exporter", "prometheus", "alertmanager")
+    }
+    assert set(scrape_configs(lakehouse_monitoring_enabled=False)) == {"namenode", "trino"}
