@@ -40,9 +40,11 @@ MONITORING = {
     "worker-node3": {
         NODE_EXPORTER,
         "etc/lakehouse-monitoring/own-rules.yml",
+        "etc/lakehouse-monitoring/probe-exporter.json",
         "etc/lakehouse-monitoring/prometheus.yml",
         "etc/lakehouse-monitoring/rules.yml",
         "etc/systemd/system/lakehouse-alertmanager.service",
+        "etc/systemd/system/lakehouse-probe-exporter.service",
         "etc/systemd/system/lakehouse-prometheus.service",
     },
 }
@@ -129,6 +131,10 @@ VARIANTS = {
             # One target more.
             "*/etc/lakehouse-monitoring/prometheus.yml": (
                 *("{", 'targets": [', "192.168.1.184:9100", "]", 'labels": {', 'host": "cpu-node1', "}"),
+            ),
+            "*/etc/lakehouse-monitoring/probe-exporter.json": (
+                *("{", 'host": "cpu-node1', 'probes": [', 'kind": "http', "}", "]", 'job": "node_exporter'),
+                'url": "http://192.168.1.184:9100/',
             ),
             # The NameNode's host has no history of the catalog, whose metrics are in a folder.
             "name-node4/*/lakehouse-node-exporter.service": ("--collector.disable-defaults",),
