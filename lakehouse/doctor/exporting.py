@@ -13,8 +13,8 @@ from lakehouse.validation.finding import Level
 from plugins.module_utils.lakehouse import exported_metrics
 
 _SECONDS = 30.0
-# The folder is root's: the role `exporters` creates it.
-_WRITE = "set -eu; umask 022; cat > {path}.new; mv {path}.new {path}"
+# The role `exporters` creates the folder. A script gets its input without the end of the last line.
+_WRITE = "set -eu; umask 022; {{ cat; echo; }} > {path}.new; mv {path}.new {path}"
 
 
 def text(diagnosis: Diagnosis) -> str:
