@@ -63,7 +63,8 @@ def render(role: Path) -> str:
 def _protocol(listener: services.Listener) -> str:
     """The protocol as one table cell, with TLS and the path of metrics where there is one."""
     tls = " over TLS" if listener.tls else ""
-    metrics = f", metrics at `{listener.metrics}`" if listener.metrics else ""
+    paths = " and ".join(f"`{path}`" for path in (listener.metrics, listener.executor_metrics) if path)
+    metrics = f", metrics at {paths}" if paths else ""
     return f"{listener.protocol}{tls}{metrics}"
 
 

@@ -94,8 +94,9 @@ class Listener:
     """A key of `lakehouse_ports`, with the port where an inventory names no other and one of PROTOCOLS.
 
     `scheme` is that of its URI, where the protocol has another or none. `leading` is whether the host that
-    leads alone listens on it. `metrics` is the path at which the
-    process itself serves metrics in the text format of Prometheus, None where it does not.
+    leads alone listens on it. `metrics` is the path at which the process itself serves metrics in the text
+    format of Prometheus, `executor_metrics` that of metrics of the executors of a driver; None where it does
+    not.
     """
 
     name: str
@@ -106,6 +107,7 @@ class Listener:
     tls: bool = False
     leading: bool = False
     metrics: str | None = None
+    executor_metrics: str | None = None
 
     @property
     def uri_scheme(self) -> str:
@@ -490,10 +492,12 @@ def _listener_faults(listener: Listener) -> Iterable[str]:
     for name in ("tls", "leading"):
         if getattr(listener, name) not in (True, False):
             yield f"{name} is {getattr(listener, name)!r}, not true or false"
-    if listener.metrics is not None and listener.protocol != HTTP:
-        yield f"metrics is a path of HTTP, and the protocol is {listener.protocol}"
-    elif listener.metrics is not None and not str(listener.metrics).startswith("/"):
-        yield f"metrics is {listener.metrics!r}, not a path that starts with /"
+    for name in ("metrics", "executor_metrics"):
+        path = getattr(listener, name)
+        if path is not None and listener.protocol != HTTP:
+            yield f"{name} is a path of HTTP, and the protocol is {listener.protocol}"
+        elif path is not None and not str(path).startswith("/"):
+            yield f"{name} is {path!r}, not a path that starts with /"
 
 
 def _heap_faults(service: Service, heap: Heap) -> Iterable[str]:

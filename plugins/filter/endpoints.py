@@ -81,35 +81,40 @@ def member_number(context: Context, service: str, host: str = "") -> int:
 
 @pass_context
 def scrape_configs(context: Context, settings: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the scrape configurations of Prometheus: a job for each listener that serves metrics.
+    """Return the scrape configurations of Prometheus: a job for each path at which a listener serves metrics.
 
-    A job is named after its service, or after a further listener of it with metrics, and its targets have the
-    label ``host``. ``settings`` has what a job has besides, by its name.
+    A job is named after its service, or after a further listener of it with metrics; ``_executors`` follows
+    in that of a driver's executors. Targets have the label ``host``. ``settings`` has what a job has besides,
+    by its name.
     """
-    targets: dict[tuple[Service, Listener], list[dict[str, Any]]] = {}
+    jobs: dict[str, dict[str, Any]] = {}
     for host in context["groups"]["all"]:
         host_variables = context["hostvars"][host]
         for service in play.running(context, host):
             for listener in service.listeners:
-                if listener.metrics is not None:
+                for name, path in _jobs(service, listener):
                     address = f"{host_variables['ansible_host']}:{context['lakehouse_ports'][listener.name]}"
+                    scrape_config = {
+                        "job_name": name,
+                        "scheme": listener.uri_scheme,
+                        "metrics_path": path,
+                        "static_configs": [],
+                        **settings.get(name, {}),
+                    }
                     target = {"targets": [address], "labels": {"host": host}}
-                    targets.setdefault((service, listener), []).append(target)
-    return [
-        {
-            "job_name": _job(service, listener),
-            "scheme": listener.uri_scheme,
-            "metrics_path": listener.metrics,
-            "static_configs": static,
-            **settings.get(_job(service, listener), {}),
-        }
-        for (service, listener), static in targets.items()
-    ]
+                    jobs.setdefault(name, scrape_config)["static_configs"].append(target)
+    return list(jobs.values())
 
 
-def _job(service: Service, listener: Listener) -> str:
+def _jobs(service: Service, listener: Listener) -> Iterator[tuple[str, str]]:
+    """Yield name and path of each job of a listener."""
+    if listener.metrics is None:
+        return
     first = next(row for row in service.listeners if row.metrics is not None)
-    return service.name if listener == first else listener.name
+    name = service.name if listener == first else listener.name
+    yield name, listener.metrics
+    if listener.executor_metrics is not None:
+        yield f"{name}_executors", listener.executor_metrics
 
 
 @pass_context

@@ -37,6 +37,12 @@ def test_every_process_with_metrics_is_a_target_that_is_up(
         for service in placed.services[host.name]
         if any(listener.metrics for listener in service.listeners)
     }
+    expected |= {
+        (f"{service.name}_executors", host.name)
+        for host in placed.hosts
+        for service in placed.services[host.name]
+        if any(listener.executor_metrics for listener in service.listeners)
+    }
 
     states: dict[tuple[str, str], str] = {}
 

@@ -185,7 +185,9 @@ def scrape_configs(**variables: object) -> dict[str, Any]:
 
 def monitored(text: str, **variables: object) -> Any:
     """Evaluate a template of a cluster whose host b is monitored by a."""
-    groups = {"namenode": ["b"], "monitoring": ["a"], "trino_coordinator": ["b"], "postgresql": ["a"]}
+    groups = {
+        "namenode": ["b"], "monitoring": ["a"], "trino_coordinator": ["b"], "postgresql": ["a"], "clients": ["b"],
+    }  # fmt: skip
     everything = {
         "groups": {**groups, "all": list(MEMBERS)},
         "hostvars": {
@@ -220,6 +222,16 @@ def test_prometheus_asks_each_service_that_serves_metrics_on_each_of_its_hosts()
         "basic_auth": {"username": "x"},
     }
     assert [target["labels"]["host"] for target in jobs["node_exporter"]["static_configs"]] == ["a", "b"]
+
+
+def test_prometheus_asks_a_server_of_spark_for_its_driver_and_its_executors() -> None:
+    jobs = scrape_configs(spark_connect_enabled=True)
+    assert {name: job["metrics_path"] for name, job in jobs.items() if name.startswith("spark")} == {
+        "spark_connect": "/metrics/prometheus/",
+        "spark_connect_executors": "/metrics/executors/prometheus/",
+    }
+    targets = [{"targets": [f"192.0.2.2:{PORTS['spark_connect_http']}"], "labels": {"host": "b"}}]
+    assert jobs["spark_connect_executors"]["static_configs"] == targets
 
 
 def test_prometheus_asks_no_service_that_is_switched_off_or_of_another_profile() -> None:

@@ -171,6 +171,10 @@ def test_tables_and_options_name_the_same_keys() -> None:
                     "metrics is a path of HTTP, and the protocol is thrift",
                 ),
                 ({"metrics": "metrics"}, "metrics is 'metrics', not a path that starts with /"),
+                (
+                    {"protocol": "http", "executor_metrics": 7},
+                    "executor_metrics is 7, not a path that starts with /",
+                ),
             )
         ),
         (
@@ -234,11 +238,12 @@ def test_no_listener_speaks_tls_yet() -> None:
 
 
 def test_masters_workers_engines_and_hosts_serve_metrics() -> None:
-    """PostgreSQL's are its exporter's; drivers of Spark serve theirs on ports of any number."""
+    """PostgreSQL's are its exporter's; drivers of applications serve theirs on ports of any number."""
     rows = services.load().services.values()
     assert {row.name for row in rows if any(listener.metrics for listener in row.listeners)} >= {
         *("namenode", "datanode", "metastore", "spark_master", "spark_worker", "trino", "flink_jobmanager"),
         *("flink_taskmanager", "node_exporter", "postgres_exporter", "prometheus", "alertmanager"),
+        *("spark_thrift", "spark_connect"),
     }
 
 
