@@ -186,7 +186,8 @@ def scrape_configs(**variables: object) -> dict[str, Any]:
 def monitored(text: str, **variables: object) -> Any:
     """Evaluate a template of a cluster whose host b is monitored by a."""
     groups = {
-        "namenode": ["b"], "monitoring": ["a"], "trino_coordinator": ["b"], "postgresql": ["a"], "clients": ["b"],
+        "namenode": ["b"], "monitoring": ["a"], "trino_coordinator": ["b"], "postgresql": ["a"],
+        "clients": ["b"],
     }  # fmt: skip
     everything = {
         "groups": {**groups, "all": list(MEMBERS)},
