@@ -1,0 +1,133 @@
+"""Collect the units of one table: the function that executors run."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+from lakehouse.census import contents, delta, hive, iceberg, model, parquet
+from lakehouse.census.contents import Contents, DataFile, TableName
+from lakehouse.census.files import DamagedError, Files
+from lakehouse.census.metastore import Table
+from lakehouse.census.model import MetadataType, MetadataUnit
+
+# A change of what is collected makes every table a changed one.
+LAYOUT = 1
+FORMATS = ("iceberg", "delta", "hive")
+# Requests for footers at a time, which mostly wait.
+_AT_ONCE = 4
+# The last bytes of a file that are read at once: most footers are shorter.
+_TAIL_BYTES = 32 << 10
+_REASON_LETTERS = 300
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a table: unchanged, failed for a reason, or its units.
+
+    `log` is that of a Delta table whose checkpoint has to be read first; `unavailable` is why the file
+    system does not answer.
+    """
+
+    name: TableName
+    version: str = ""
+    units: tuple[MetadataUnit, ...] = ()
+    unchanged: bool = False
+    failed: str = ""
+    log: delta.Log | None = None
+    unavailable: str = ""
+
+
+def collect(
+    table: Table,
+    files: Files,
+    level: MetadataType,
+    known_version: str = "",
+    checkpoint: Sequence[delta.Action] | None = None,
+) -> Outcome:
+    """Return the units of a table, unless it still has the known version; a fault is part of the outcome.
+
+    UnavailableError where the file system does not answer.
+    """
+    try:
+        state, read = _opened(table, files, checkpoint)
+        version = _version(table, level, state)
+        if version == known_version:
+            return Outcome(table.name, version, unchanged=True)
+        table_contents = read()
+        if level == model.ROW_GROUP:
+            table_contents = _with_footers(table_contents, files)
+        units = contents.units(table_contents, level, version)
+    except delta.CheckpointError as error:
+        return Outcome(table.name, failed=_reason(error), log=error.log)
+    except (DamagedError, ValueError) as error:
+        return Outcome(table.name, failed=_reason(error))
+    return Outcome(table.name, version, tuple(units))
+
+
+def _opened(
+    table: Table, files: Files, checkpoint: Sequence[delta.Action] | None
+) -> tuple[str, Callable[[], Contents]]:
+    """Return the version of a table, found with few requests, and a function that reads its contents."""
+    if table.format == "iceberg":
+        return iceberg.version(table), lambda: iceberg.collect(table, files)
+    if table.format == "delta":
+        log = delta.log(table, files)
+        return log.version, lambda: delta.collect(table, log, files, checkpoint)
+    listing = hive.look(table, files)
+    return hive.version(table, listing), lambda: hive.contents(table, listing)
+
+
+def _version(table: Table, level: MetadataType, state: str) -> str:
+    """Return what differs when a table, its owner or what is collected of it does."""
+    row = (LAYOUT, level, table.format, table.owner, table.location, state)
+    return hashlib.sha256(json.dumps(row).encode()).hexdigest()[:32]
+
+
+def _with_footers(table_contents: Contents, files: Files) -> Contents:
+    """Return the contents with rows and row groups of Parquet files whose metadata is in their footers alone.
+
+    A file whose footer cannot be read keeps none, and counts in the facts.
+    """
+    waiting = [
+        file for file in table_contents.files
+        if file.format == "parquet" and not file.row_groups and file.content == "data"
+    ]  # fmt: skip
+    if not waiting or table_contents.table_type == "ICEBERG":
+        return table_contents
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        footers = list(pool.map(lambda file: _footer(file, files), waiting))
+    read = {file.path: footer for file, footer in zip(waiting, footers, strict=True)}
+    faults = [(path, footer) for path, footer in read.items() if isinstance(footer, str)]
+    facts = {**table_contents.facts, "unreadable_files": len(faults)}
+    if faults:
+        path, reason = faults[0]
+        facts["unreadable_file"] = f"{path}: {reason}"[:_REASON_LETTERS]
+    listed = [
+        footer if isinstance(footer := read.get(file.path), DataFile) else file
+        for file in table_contents.files
+    ]
+    return replace(table_contents, files=listed, facts=facts)
+
+
+def _footer(file: DataFile, files: Files) -> DataFile | str:
+    """Return a file with its row groups, or why its footer cannot be read."""
+    try:
+        tail = files.part(file.path, max(file.bytes - _TAIL_BYTES, 0), min(file.bytes, _TAIL_BYTES))
+        length = parquet.footer_length(tail) + parquet.TAIL_BYTES
+        if length > file.bytes:
+            raise parquet.FooterError("its footer is longer than the file")
+        if length > len(tail):
+            tail = files.part(file.path, file.bytes - length, length)
+        groups = parquet.row_groups(tail[-length : -parquet.TAIL_BYTES])
+    except (DamagedError, ValueError) as error:
+        return _reason(error)
+    rows = [group.rows or 0 for group in groups]
+    return replace(file, row_groups=groups, rows=sum(rows) if file.rows is None else file.rows)
+
+
+def _reason(error: Exception) -> str:
+    return " ".join(str(error).split())[:_REASON_LETTERS] or type(error).__name__

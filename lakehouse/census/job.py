@@ -1,0 +1,203 @@
+"""One run of the census: collect changed tables on all executors, and write them in one commit."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from lakehouse.census import changes, model
+from lakehouse.census.changes import Changes, Summary
+from lakehouse.census.collect import FORMATS, Outcome, collect
+from lakehouse.census.contents import TableName
+from lakehouse.census.delta import Action, Log
+from lakehouse.census.files import MOST_ENTRIES, Files, UnavailableError
+from lakehouse.census.metastore import Table
+from lakehouse.census.model import KEYS, Key, MetadataType
+from lakehouse.census.store import SCHEMA, Store
+
+if TYPE_CHECKING:
+    # The client of Spark Connect, on the control machine, has none.
+    from pyspark import RDD
+
+# Tables of a task: few enough that one with many files delays no others.
+_TABLES_AT_ONCE = 8
+_STATE = [*KEYS, "additional_metadata"]
+# Columns of a checkpoint that the census reads, as one text in the form of a commit's line.
+_ACTIONS = "to_json(struct(add, metaData, protocol)) AS action"
+
+_REASON_LETTERS = 300
+
+OpenFiles = Callable[[], Files]
+
+
+@dataclass(frozen=True)
+class Counts:
+    """The result of a run; `failed` are tables with the reason, `version` is the snapshot of the units."""
+
+    tables: int
+    skipped: int
+    changed: int
+    dropped: int
+    unsupported: int
+    units: int
+    failed: Mapping[str, str]
+    version: int | None
+    written: bool
+    seconds: float
+
+    def json(self) -> str:
+        """Return the result as a line for programs."""
+        return json.dumps({
+            **{name: getattr(self, name) for name in
+               ("tables", "skipped", "changed", "dropped", "unsupported", "units")},
+            "failed": [{"table": table, "reason": reason} for table, reason in sorted(self.failed.items())],
+            "version": self.version,
+            "written": self.written,
+            "seconds": round(self.seconds, 1),
+        })  # fmt: skip
+
+
+def run(
+    spark: SparkSession,
+    store: Store,
+    tables: Sequence[Table],
+    open_files: OpenFiles,
+    level: MetadataType = model.ROW_GROUP,
+) -> Counts:
+    """Describe all tables, and commit what differs from the previous run; UnavailableError.
+
+    `open_files` is called on executors. A table that cannot be described keeps its units of an earlier run.
+    """
+    began = time.monotonic()
+    store.create()
+    stored = changes.versions(store.read({model.TABLE}, _STATE))
+    supported = [table for table in tables if table.format in FORMATS]
+    context = spark.sparkContext
+    work = [(table, stored.get(table.name, "")) for table in supported]
+    slices = max(context.defaultParallelism, len(work) // _TABLES_AT_ONCE)
+    outcomes = context.parallelize(work, slices).mapPartitions(
+        lambda some: collect_all(some, open_files, level)
+    )
+    outcomes.persist()
+    try:
+        summaries = outcomes.map(changes.summary).collect()
+        _check(summaries)
+        late = _from_checkpoints(spark, summaries, work, open_files, level)
+        by_name = {outcome.name: changes.summary(outcome) for outcome in late}
+        summaries = [by_name.get(entry.name, entry) for entry in summaries]
+        _check(summaries)
+        difference = changes.changes(
+            summaries, {table.name for table in tables}, stored, _stored_digests(store, summaries, stored)
+        )
+        if difference:
+            _write(spark, store, outcomes.union(context.parallelize(late)) if late else outcomes, difference)
+    finally:
+        outcomes.unpersist()
+    return Counts(
+        tables=len(tables),
+        skipped=sum(entry.unchanged for entry in summaries),
+        changed=len(changes.changed_names(summaries)),
+        dropped=len(difference.dropped),
+        unsupported=len(tables) - len(supported),
+        units=sum(entry.units for entry in summaries),
+        failed={str(entry.name): entry.failed for entry in summaries if entry.failed},
+        version=store.version(),
+        written=bool(difference),
+        seconds=time.monotonic() - began,
+    )
+
+
+def collect_all(
+    work: Iterable[tuple[Table, str]],
+    open_files: OpenFiles,
+    level: MetadataType,
+    checkpoint: Sequence[Action] | None = None,
+) -> Iterator[Outcome]:
+    """Yield the outcome of each table with its known version; after a failure of HDFS it is asked no more."""
+    files, unavailable = open_files(), ""
+    for table, known_version in work:
+        if not unavailable:
+            try:
+                yield collect(table, files, level, known_version, checkpoint)
+                continue
+            except UnavailableError as error:
+                unavailable = str(error)
+        yield Outcome(table.name, unavailable=unavailable)
+
+
+def _check(summaries: Iterable[Summary]) -> None:
+    for entry in summaries:
+        if entry.unavailable:
+            raise UnavailableError(entry.unavailable)
+
+
+def _from_checkpoints(
+    spark: SparkSession,
+    summaries: Iterable[Summary],
+    work: Iterable[tuple[Table, str]],
+    open_files: OpenFiles,
+    level: MetadataType,
+) -> list[Outcome]:
+    """Return the outcomes of Delta tables whose checkpoints Spark reads."""
+    logs = {entry.name: entry.log for entry in summaries if entry.log}
+    listed = []
+    for table, known_version in work if logs else ():
+        log = logs.get(table.name)
+        if log is None:
+            continue
+        try:
+            actions = _checkpoint(spark, log)
+        except (PySparkException, ValueError) as error:
+            reason = f"its checkpoint {log.checkpoint} cannot be read: {' '.join(str(error).split())}"
+            listed.append(Outcome(table.name, failed=reason[:_REASON_LETTERS]))
+            continue
+        listed += collect_all([(table, known_version)], open_files, level, actions)
+    return listed
+
+
+def _checkpoint(spark: SparkSession, log: Log) -> list[Action]:
+    """Return the actions of a checkpoint."""
+    frame = spark.read.parquet(*log.checkpoint_files).where(
+        "add IS NOT NULL OR metaData IS NOT NULL OR protocol IS NOT NULL"
+    )
+    return [json.loads(row.action) for row in frame.selectExpr(_ACTIONS).limit(MOST_ENTRIES + 2).collect()]
+
+
+def _stored_digests(
+    store: Store, summaries: Iterable[Summary], stored: Mapping[TableName, str]
+) -> dict[Key, str]:
+    """Return the digests of the keys of tables that have changed and were there before."""
+    names = [name for name in changes.changed_names(summaries) if name in stored]
+    if not names:
+        return {}
+    types = {model.TABLE, model.SEGMENT}
+    return changes.digests(store.read(types, _STATE, changes.of_tables(names)))
+
+
+def _write(spark: SparkSession, store: Store, outcomes: RDD[Outcome], difference: Changes) -> None:
+    """Commit the difference."""
+    modify = store.modify()
+    for condition in difference.delete_filters():
+        modify.delete(condition, {MetadataType.ALL})
+    if difference.overwritten:
+        wanted = spark.sparkContext.broadcast(difference.overwritten)
+        rows = outcomes.flatMap(
+            lambda outcome: [unit.row() for unit in outcome.units if unit.key in wanted.value]
+        )
+        modify.overwrite_frame(
+            spark.createDataFrame(rows, SCHEMA, verifySchema=False), difference.overwritten
+        )
+    modify.execute()
+
+
+def expire(spark: SparkSession, table: str) -> None:
+    """Expire snapshots of the units by the properties of their table."""
+    jvm = spark._jvm
+    loaded = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, table)
+    loaded.expireSnapshots().commit()

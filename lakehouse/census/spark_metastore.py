@@ -1,0 +1,84 @@
+"""The metastore of a Spark session, by the client in Spark's JVM: a host needs no other.
+
+One call returns many tables and one more serializes them, so that the number of calls does not grow with
+columns and parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import SparkSession
+
+from lakehouse.census.contents import TableName
+from lakehouse.census.metastore import HivePartition, MetastoreError, Table, parse_partitions, parse_tables
+
+# Of one call.
+_TABLES, _PARTITIONS = 300, 1000
+# Of one table.
+MOST_PARTITIONS = 200_000
+
+
+class SparkMetastore:
+    """The metastore of a Spark session, by the client in its JVM; MetastoreError for a rejected call."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        jvm = spark._jvm
+        hive = jvm.org.apache.hadoop.hive
+        self._jvm, self._api = jvm, hive.metastore.api
+        conf_class = getattr(jvm.java.lang, "Class").forName("org.apache.hadoop.hive.conf.HiveConf")  # noqa: B009
+        self._client = hive.metastore.HiveMetaStoreClient(
+            hive.conf.HiveConf(spark._jsc.hadoopConfiguration(), conf_class)
+        )
+        protocol = getattr(jvm.org.apache.thrift.protocol, "TSimpleJSONProtocol$Factory")
+        self._serializer = jvm.org.apache.thrift.TSerializer(protocol())
+
+    def tables(self, without: Sequence[str] = ()) -> list[Table]:
+        """Return all tables but those of some databases; Hive tables with their partitions."""
+        listed: list[Table] = []
+        for database in self._call("getAllDatabases"):
+            if database in without:
+                continue
+            names = list(self._call("getAllTables", database))
+            for start in range(0, len(names), _TABLES):
+                rows = self._call(
+                    "getTableObjectsByName", database, self._list(names[start : start + _TABLES])
+                )
+                listed += parse_tables(self._text(self._api.GetTablesResult(rows)))
+        return [self._with_partitions(table) for table in listed]
+
+    def _with_partitions(self, table: Table) -> Table:
+        if table.format != "hive" or not table.partition_keys:
+            return table
+        try:
+            return replace(table, partitions=tuple(self._partitions(table.name)))
+        except MetastoreError as error:
+            return replace(table, failed=str(error))
+
+    def _partitions(self, name: TableName) -> Iterator[HivePartition]:
+        names = list(self._call("listPartitionNames", name.database, name.table, -1))
+        if len(names) > MOST_PARTITIONS:
+            raise MetastoreError(f"it has more than {MOST_PARTITIONS} partitions")
+        for start in range(0, len(names), _PARTITIONS):
+            some = self._list(names[start : start + _PARTITIONS])
+            rows = self._call("getPartitionsByNames", name.database, name.table, some)
+            yield from parse_partitions(self._text(self._api.PartitionListComposingSpec(rows)))
+
+    def _call(self, method: str, *arguments: Any) -> Any:
+        try:
+            return getattr(self._client, method)(*arguments)
+        except Py4JJavaError as error:
+            reason = str(error.java_exception.toString()).splitlines()[0]
+            raise MetastoreError(f"{method}: {reason[:300]}") from None
+
+    def _text(self, value: Any) -> str:
+        return str(self._serializer.toString(value))
+
+    def _list(self, names: Sequence[str]) -> Any:
+        listed = self._jvm.java.util.ArrayList()
+        for name in names:
+            listed.add(name)
+        return listed
