@@ -60,7 +60,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--user", required=True, help="user of HDFS")
     parser.add_argument("--catalog", default="iceberg", help="catalog of Iceberg tables in Spark")
     parser.add_argument(
-        "--level", default=str(model.ROW_GROUP), choices=[str(one) for one in contents.LEVELS]
+        "--level", default=str(model.ROW_GROUP), choices=[str(level) for level in contents.LEVELS]
     )
     return parser
 

@@ -103,12 +103,12 @@ def units(contents: Contents, level: model.MetadataType, version: str) -> list[M
         by_key.setdefault(DEFAULT_SEGMENT, [])
     for key in sorted({*by_key, *partitions}):
         files = by_key.get(key, [])
-        below = list(partitions.get(key, ()))
+        deeper = list(partitions.get(key, ()))
         if depth >= LEVELS.index(model.FILE):
-            below += [_file(contents, key, file) for file in files]
+            deeper += [_file(contents, key, file) for file in files]
         if level == model.ROW_GROUP:
-            below += [unit for file in files for unit in _row_groups(contents, key, file)]
-        listed += [_segment(contents, key, files, below), *below]
+            deeper += [unit for file in files for unit in _row_groups(contents, key, file)]
+        listed += [_segment(contents, key, files, deeper), *deeper]
     return listed
 
 
@@ -180,7 +180,7 @@ def _table(contents: Contents, version: str) -> MetadataUnit:
 
 
 def _segment(
-    contents: Contents, key: str, files: Sequence[DataFile], below: Sequence[MetadataUnit]
+    contents: Contents, key: str, files: Sequence[DataFile], deeper: Sequence[MetadataUnit]
 ) -> MetadataUnit:
     partition = files[0].partition[:1] if files else ()
     if not partition and key != DEFAULT_SEGMENT:
@@ -196,9 +196,9 @@ def _segment(
         metadata_statistics=_statistics(facts.get("rows")),
         last_modified_time=_newest(files),
     )  # fmt: skip
-    # The files count below their level, too: a changed one has another path, size or time.
+    # The files count deeper their level, too: a changed one has another path, size or time.
     content = hashlib.sha256(repr(sorted(map(_identity, files))).encode()).hexdigest()
-    digest = _digest([replace(unit, additional_metadata=_json({**facts, "content": content})), *below])
+    digest = _digest([replace(unit, additional_metadata=_json({**facts, "content": content})), *deeper])
     return replace(unit, additional_metadata=_json({**facts, "digest": digest}))
 
 

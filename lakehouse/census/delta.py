@@ -117,15 +117,15 @@ def collect(
     if checkpoint is not None and known_log.checkpoint is not None:
         state.apply(checkpoint)
         first = known_log.checkpoint + 1
-    wanted = range(first, known_log.newest + 1)
-    missing = next((version for version in wanted if version not in known_log.commits), None)
+    versions = range(first, known_log.newest + 1)
+    missing = next((version for version in versions if version not in known_log.commits), None)
     if checkpoint is None and known_log.checkpoint is not None and (
-        missing is not None or len(wanted) > MOST_COMMITS
+        missing is not None or len(versions) > MOST_COMMITS
     ):  # fmt: skip
         raise CheckpointError(known_log)
     if missing is not None:
         raise DamagedError(f"{known_log.folder} has no commit {missing}")
-    for version in wanted:
+    for version in versions:
         entry = known_log.commits[version]
         state.apply(_actions(entry.path, files.read(entry.path)))
     try:

@@ -181,11 +181,11 @@ def matches(filter_: Filter, row: Mapping[str, Any]) -> bool | None:
     """Return whether a row matches a filter; None where that is unknown, as in SQL."""
     match filter_:
         case Comparison(kind, column, value):
-            known = row[column]
-            return None if known is None else _COMPARISONS[kind][1](known, value)
+            stored = row[column]
+            return None if stored is None else _COMPARISONS[kind][1](stored, value)
         case Membership(kind, column, values):
-            known = row[column]
-            return None if known is None else (known in values) is (kind is Operator.IN)
+            stored = row[column]
+            return None if stored is None else (stored in values) is (kind is Operator.IN)
         case Nullness(kind, column):
             return (row[column] is None) is (kind is Operator.IS_NULL)
         case Negation(inner):

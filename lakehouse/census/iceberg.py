@@ -164,8 +164,8 @@ def _manifests(snapshot: Mapping[str, Any], files: Files) -> Iterator[_Manifest]
         if count >= _MOST_MANIFESTS:
             raise DamagedError(f"its snapshot has more than {_MOST_MANIFESTS} manifests")
         path, spec, _, *counts = row
-        known = [number for number in counts if number is not None]
-        if not known or sum(known) > 0:
+        numbers = [number for number in counts if number is not None]
+        if not numbers or sum(numbers) > 0:
             yield _Manifest(str(path), int(spec or 0))
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
+from pyspark.storagelevel import StorageLevel
 
 from lakehouse.census import changes, model
 from lakehouse.census.changes import Changes, Summary
@@ -84,7 +85,7 @@ def run(
     outcomes = context.parallelize(work, slices).mapPartitions(
         lambda some: collect_all(some, open_files, level)
     )
-    outcomes.persist()
+    outcomes.persist(StorageLevel.MEMORY_AND_DISK)
     try:
         summaries = outcomes.map(changes.summary).collect()
         _check(summaries)
@@ -186,9 +187,9 @@ def _write(spark: SparkSession, store: Store, outcomes: RDD[Outcome], difference
     for condition in difference.delete_filters():
         modify.delete(condition, {MetadataType.ALL})
     if difference.overwritten:
-        wanted = spark.sparkContext.broadcast(difference.overwritten)
+        overwritten = spark.sparkContext.broadcast(difference.overwritten)
         rows = outcomes.flatMap(
-            lambda outcome: [unit.row() for unit in outcome.units if unit.key in wanted.value]
+            lambda outcome: [unit.row() for unit in outcome.units if unit.key in overwritten.value]
         )
         modify.overwrite_frame(
             spark.createDataFrame(rows, SCHEMA, verifySchema=False), difference.overwritten

@@ -63,8 +63,8 @@ class SparkMetastore:
         if len(names) > MOST_PARTITIONS:
             raise MetastoreError(f"it has more than {MOST_PARTITIONS} partitions")
         for start in range(0, len(names), _PARTITIONS):
-            some = self._list(names[start : start + _PARTITIONS])
-            rows = self._call("getPartitionsByNames", name.database, name.table, some)
+            batch = self._list(names[start : start + _PARTITIONS])
+            rows = self._call("getPartitionsByNames", name.database, name.table, batch)
             yield from parse_partitions(self._text(self._api.PartitionListComposingSpec(rows)))
 
     def _call(self, method: str, *arguments: Any) -> Any:

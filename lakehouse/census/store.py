@@ -164,9 +164,9 @@ class Modify:
 
         Units of the other types are in files of their segment: overwrite its key.
         """
-        others = sorted(set(filters.columns(where)) - set(KEYS))
-        if others:
-            raise RequestError(f"a delete filters by {', '.join(KEYS)}, not by {', '.join(others)}")
+        other_columns = sorted(set(filters.columns(where)) - set(KEYS))
+        if other_columns:
+            raise RequestError(f"a delete filters by {', '.join(KEYS)}, not by {', '.join(other_columns)}")
         if set(types) == {model.TABLE}:
             where = filters.all_of(where, filters.equal("metadata_key", GENERAL_INFO))
         elif set(types) != {MetadataType.ALL}:
@@ -201,8 +201,8 @@ class Modify:
         frame = self._store.spark.createDataFrame([], SCHEMA)
         for step in steps(self._operations):
             written = step.frame
-            if step.lost is not None:
-                written = written.where(f"NOT ({filters.sql(step.lost)})")
+            if step.replaced is not None:
+                written = written.where(f"NOT ({filters.sql(step.replaced)})")
             frame = frame.union(written)
         return frame, condition(self._operations)
 
@@ -212,7 +212,7 @@ class Step:
     """A frame of which rows are written, without those that a later operation replaces or deletes."""
 
     frame: DataFrame
-    lost: Filter | None
+    replaced: Filter | None
 
 
 def steps(operations: Sequence[Operation]) -> list[Step]:
