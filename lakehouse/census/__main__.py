@@ -10,14 +10,14 @@ import json
 import sys
 from functools import partial
 
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from lakehouse.census import contents, job, model
 from lakehouse.census.files import HdfsFiles, UnavailableError
 from lakehouse.census.metastore import MetastoreError
-from lakehouse.census.spark_metastore import SparkMetastore
+from lakehouse.census.spark_metastore import SparkMetastore, java_reason
 from lakehouse.census.store import DATABASE, Store
 
 _FAILED, _UNAVAILABLE = 1, 2
@@ -30,8 +30,7 @@ def main(argv: list[str] | None = None) -> int:
     try:
         counts = _run(spark, arguments)
     except (UnavailableError, MetastoreError, PySparkException, Py4JError) as error:
-        reason = " ".join(str(error).partition("\n")[0].split())
-        _print(json.dumps({"error": f"{type(error).__name__}: {reason}"}))
+        _print(json.dumps({"error": _reason(error)}))
         return _UNAVAILABLE
     finally:
         spark.stop()
@@ -47,6 +46,12 @@ def _run(spark: SparkSession, arguments: argparse.Namespace) -> job.Counts:
     if counts.written:
         job.expire(spark, store.name)
     return counts
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, Py4JJavaError):
+        return java_reason(error)
+    return " ".join(str(error).partition("\n")[0].split())
 
 
 def _print(line: str) -> None:

@@ -99,8 +99,8 @@ def units(contents: Contents, level: model.MetadataType, version: str) -> list[M
     for file in contents.files:
         by_key.setdefault(key_of(file.partition), []).append(file)
     partitions = {} if depth < LEVELS.index(model.PARTITION) else _partitions(contents)
-    if not contents.partition_keys:
-        by_key.setdefault(DEFAULT_SEGMENT, [])
+    if not contents.partition_keys and not by_key:
+        by_key[DEFAULT_SEGMENT] = []
     for key in sorted({*by_key, *partitions}):
         files = by_key.get(key, [])
         deeper = list(partitions.get(key, ()))

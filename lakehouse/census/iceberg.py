@@ -244,7 +244,10 @@ def _integer_text(kind: str, value: int) -> str:
     if kind.startswith(("timestamp_ns", "timestamptz_ns")):
         value //= 1000
     if kind.startswith("timestamp"):
-        return _moment(timedelta(microseconds=value), "%Y-%m-%dT%H:%M:%S.%f")
+        moment = _EPOCH + timedelta(microseconds=value)
+        return (moment if kind.startswith("timestamptz") else moment.replace(tzinfo=None)).isoformat()
+    if kind == "time":
+        return (_EPOCH + timedelta(microseconds=value)).time().isoformat()
     return str(value)
 
 

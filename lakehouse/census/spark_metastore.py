@@ -20,6 +20,8 @@ from lakehouse.census.metastore import HivePartition, MetastoreError, Table, par
 _TABLES, _PARTITIONS = 300, 1000
 # Of one table.
 MOST_PARTITIONS = 200_000
+_DROPPED = "UnknownDBException"
+_REASON_LETTERS = 300
 
 
 class SparkMetastore:
@@ -30,9 +32,11 @@ class SparkMetastore:
         hive = jvm.org.apache.hadoop.hive
         self._jvm, self._api = jvm, hive.metastore.api
         conf_class = getattr(jvm.java.lang, "Class").forName("org.apache.hadoop.hive.conf.HiveConf")  # noqa: B009
-        self._client = hive.metastore.HiveMetaStoreClient(
-            hive.conf.HiveConf(spark._jsc.hadoopConfiguration(), conf_class)
-        )
+        conf = hive.conf.HiveConf(spark._jsc.hadoopConfiguration(), conf_class)
+        try:
+            self._client = hive.metastore.HiveMetaStoreClient(conf)
+        except Py4JJavaError as error:
+            raise MetastoreError(f"the metastore does not answer: {java_reason(error)}") from None
         protocol = getattr(jvm.org.apache.thrift.protocol, "TSimpleJSONProtocol$Factory")
         self._serializer = jvm.org.apache.thrift.TSerializer(protocol())
 
@@ -42,13 +46,22 @@ class SparkMetastore:
         for database in self._call("getAllDatabases"):
             if database in without:
                 continue
-            names = list(self._call("getAllTables", database))
-            for start in range(0, len(names), _TABLES):
-                rows = self._call(
-                    "getTableObjectsByName", database, self._list(names[start : start + _TABLES])
-                )
-                listed += parse_tables(self._text(self._api.GetTablesResult(rows)))
+            try:
+                listed += self._tables(database)
+            except MetastoreError as error:
+                # A database that was dropped in the meantime has no tables.
+                if _DROPPED not in str(error):
+                    raise
         return [self._with_partitions(table) for table in listed]
+
+    def _tables(self, database: str) -> list[Table]:
+        listed: list[Table] = []
+        names = list(self._call("getAllTables", database))
+        for start in range(0, len(names), _TABLES):
+            batch = self._list(names[start : start + _TABLES])
+            rows = self._call("getTableObjectsByName", database, batch)
+            listed += parse_tables(self._text(self._api.GetTablesResult(rows)))
+        return listed
 
     def _with_partitions(self, table: Table) -> Table:
         if table.format != "hive" or not table.partition_keys:
@@ -71,8 +84,7 @@ class SparkMetastore:
         try:
             return getattr(self._client, method)(*arguments)
         except Py4JJavaError as error:
-            reason = str(error.java_exception.toString()).splitlines()[0]
-            raise MetastoreError(f"{method}: {reason[:300]}") from None
+            raise MetastoreError(f"{method}: {java_reason(error)}") from None
 
     def _text(self, value: Any) -> str:
         return str(self._serializer.toString(value))
@@ -82,3 +94,11 @@ class SparkMetastore:
         for name in names:
             listed.add(name)
         return listed
+
+
+def java_reason(error: Py4JJavaError) -> str:
+    """Return the innermost reason of a Java exception, in one line."""
+    cause = error.java_exception
+    while (inner := cause.getCause()) is not None:
+        cause = inner
+    return " ".join(str(cause.toString()).partition("\n")[0].split())[:_REASON_LETTERS]

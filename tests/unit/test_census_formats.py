@@ -1,0 +1,301 @@
+"""Contents of Iceberg, Delta and Hive tables, compared with what other libraries make of the same files."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+from pyarrow import parquet as arrow_parquet
+from pyiceberg.transforms import parse_transform
+from pyiceberg.types import (
+    BooleanType,
+    DateType,
+    IntegerType,
+    LongType,
+    StringType,
+    TimestampType,
+    TimestamptzType,
+    TimeType,
+)
+
+from lakehouse.census import collect, contents, delta, iceberg, model
+from lakehouse.census.collect import Outcome
+from lakehouse.census.delta import Action
+from lakehouse.census.files import UnavailableError
+from lakehouse.census.iceberg import SpecField
+from lakehouse.census.metastore import Table
+from lakehouse.census.model import MetadataType
+from tests.unit.census_files import FolderFiles, hive_table, table
+from tests.unit.iceberg_tables import PLACE, Written
+
+ROWS = pa.table({"id": pa.array(range(9), pa.int64()), "p": ["a", "b", None] * 3})
+
+
+def collected(
+    one: Table, files: FolderFiles, level: MetadataType = model.ROW_GROUP, known: str = ""
+) -> Outcome:
+    outcome = collect.collect(one, files, level, known)
+    assert not outcome.failed
+    return outcome
+
+
+def facts(outcome: Outcome, kind: MetadataType = model.TABLE) -> list[dict[str, Any]]:
+    return [
+        dict(contents.facts_of(unit.additional_metadata))
+        for unit in outcome.units
+        if unit.metadata_type == kind
+    ]
+
+
+def counts(outcome: Outcome) -> dict[str, int]:
+    kinds = [str(unit.metadata_type) for unit in outcome.units]
+    return {kind: kinds.count(kind) for kind in sorted(set(kinds))}
+
+
+class TestIceberg:
+    def files(self, tmp_path: Path, written: Written) -> FolderFiles:
+        for path, content in written.files().contents.items():
+            (tmp_path / path.lstrip("/")).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / path.lstrip("/")).write_bytes(content)
+        return FolderFiles(tmp_path)
+
+    def table(self) -> Table:
+        return table("iceberg", parameters={"metadata_location": PLACE})
+
+    def test_files_and_partitions_come_from_the_manifests(self, tmp_path: Path) -> None:
+        schema = [{"id": 1, "name": "id", "type": "int"}, {"id": 2, "name": "p", "type": "string"}]
+        written = Written(
+            schema, [("hdfs://lake/t/data/1.parquet", "a"), ("hdfs://lake/t/data/2.parquet", "b")]
+        )
+        outcome = collected(self.table(), self.files(tmp_path, written))
+        assert counts(outcome) == {"FILE": 2, "PARTITION": 2, "SEGMENT": 2, "TABLE": 1}
+        assert {unit.metadata_key for unit in outcome.units} == {"GENERAL_INFO", "p=a", "p=b"}
+        [about] = facts(outcome)
+        assert (about["files"], about["rows"], about["snapshots"], about["manifests"]) == (2, 2, 1, 1)
+
+    def test_an_unchanged_table_is_not_read(self, tmp_path: Path) -> None:
+        files = self.files(tmp_path, Written())
+        version = collected(self.table(), files).version
+        files.reads.clear()
+        outcome = collected(self.table(), files, known=version)
+        assert outcome.unchanged
+        assert not files.reads
+
+    @pytest.mark.parametrize("path", ["metadata/1.metadata.json", "metadata/list", "metadata/manifest"])
+    @pytest.mark.parametrize("damage", ["missing", "cut", "empty"])
+    def test_a_damaged_file_is_a_fault_of_one_line(self, tmp_path: Path, path: str, damage: str) -> None:
+        files = self.files(tmp_path, Written())
+        place = tmp_path / "t" / path
+        content = place.read_bytes()
+        place.unlink() if damage == "missing" else place.write_bytes(
+            content[: len(content) // 2 * (damage == "cut")]
+        )
+        outcome = collect.collect(self.table(), files, model.FILE)
+        assert outcome.failed
+        assert "\n" not in outcome.failed
+        assert not outcome.units
+
+    def test_a_table_elsewhere_is_a_fault(self, tmp_path: Path) -> None:
+        elsewhere = table("iceberg", parameters={"metadata_location": "s3://bucket/1.metadata.json"})
+        outcome = collect.collect(elsewhere, FolderFiles(tmp_path), model.FILE)
+        assert outcome.failed == "s3://bucket/1.metadata.json is not in HDFS"
+
+    @pytest.mark.parametrize(
+        ("transform", "kind", "value"),
+        [
+            ("year", DateType(), 54), ("month", DateType(), 650), ("month", DateType(), -1),
+            ("day", DateType(), 19_000), ("hour", TimestampType(), 480_000), ("hour", TimestampType(), -1),
+            ("identity", DateType(), 19_000), ("identity", DateType(), -1), ("bucket[4]", LongType(), 3),
+            ("identity", IntegerType(), -5), ("identity", StringType(), "a/b=c"),
+            ("identity", BooleanType(), True), ("identity", TimestampType(), 1_700_000_000_000_001),
+            ("identity", TimestamptzType(), 1_700_000_000_000_000), ("identity", TimeType(), 3_600_000_001),
+            ("truncate[3]", StringType(), "abc"), ("identity", LongType(), None),
+        ],
+    )  # fmt: skip
+    def test_values_have_the_text_that_pyiceberg_gives_them(
+        self, transform: str, kind: Any, value: Any
+    ) -> None:
+        text = SpecField("f", transform, str(kind)).text(value)
+        assert text == parse_transform(transform).to_human_string(kind, value)
+
+    def test_decimals_uuids_and_bytes_have_a_text(self) -> None:
+        assert SpecField("f", "identity", "decimal(9, 2)").text(b"\x96") == "-1.06"
+        assert SpecField("f", "identity", "binary").text(b"\x01\x02") == "AQI="
+        assert SpecField("f", "identity", "uuid").text(bytes(16)) == "00000000-0000-0000-0000-000000000000"
+
+    @pytest.mark.parametrize(
+        ("name", "avro_name"), [("a_1", "a_1"), ("1a", "_1a"), ("a-b", "a_x2Db"), ("é", "é")]
+    )
+    def test_names_of_partitions_are_those_of_avro(self, name: str, avro_name: str) -> None:
+        assert iceberg.avro_name(name) == avro_name
+
+
+class TestDelta:
+    def write(self, root: Path, commits: int = 3, **options: Any) -> DeltaTable:
+        for _ in range(commits):
+            write_deltalake(root / "t", ROWS, mode="append", **options)
+        return DeltaTable(root / "t")
+
+    def test_files_are_those_that_delta_rs_lists(self, tmp_path: Path) -> None:
+        written = self.write(tmp_path, partition_by=["p"])
+        written.delete("id = 1")
+        outcome = collected(table("delta"), FolderFiles(tmp_path))
+        actions = pa.table(written.get_add_actions(flatten=True)).to_pylist()
+        paths = {f"/t/{row['path']}": (row["size_bytes"], row["num_records"]) for row in actions}
+        units = [unit for unit in outcome.units if unit.metadata_type == model.FILE]
+        assert {
+            str(unit.path): (about["bytes"], about["rows"])
+            for unit, about in zip(units, facts(outcome, model.FILE), strict=True)
+        } == paths
+        [about] = facts(outcome)
+        assert about["rows"] == 24
+        assert about["table_version"] == 3
+        assert {unit.metadata_key for unit in outcome.units} == {"GENERAL_INFO", "p=a", "p=b", "p=null"}
+        assert counts(outcome)["ROW_GROUP"] == len(paths)
+
+    def test_columns_have_the_statistics_of_the_log(self, tmp_path: Path) -> None:
+        self.write(tmp_path, 1)
+        outcome = collected(table("delta"), FolderFiles(tmp_path))
+        [unit] = [unit for unit in outcome.units if unit.metadata_type == model.FILE]
+        assert json.loads((unit.columns_statistics or {})["id"]) == {
+            "maxValue": 8, "minValue": 0, "nullsCount": 0
+        }  # fmt: skip
+
+    def test_an_unchanged_table_is_listed_and_not_read(self, tmp_path: Path) -> None:
+        self.write(tmp_path)
+        files = FolderFiles(tmp_path)
+        version = collected(table("delta"), files).version
+        files.reads.clear()
+        assert collected(table("delta"), files, known=version).unchanged
+        assert not files.reads
+        self.write(tmp_path, 1)
+        assert not collected(table("delta"), files, known=version).unchanged
+
+    def test_a_log_without_its_first_commits_needs_its_checkpoint(self, tmp_path: Path) -> None:
+        written = self.write(tmp_path, 3, partition_by=["p"])
+        whole = collected(table("delta"), FolderFiles(tmp_path))
+        written.create_checkpoint()
+        log = tmp_path / "t" / "_delta_log"
+        rows = arrow_parquet.read_table(next(log.glob("*.checkpoint.parquet"))).to_pylist(
+            maps_as_pydicts="strict"
+        )
+        for number in range(2):
+            (log / f"{number:020}.json").unlink()
+        outcome = collect.collect(table("delta"), FolderFiles(tmp_path), model.ROW_GROUP)
+        assert outcome.log is not None
+        assert (outcome.log.checkpoint, len(outcome.log.checkpoint_files)) == (2, 1)
+        self.write(tmp_path, 1)
+        outcome = collect.collect(table("delta"), FolderFiles(tmp_path), model.ROW_GROUP, checkpoint=rows)
+        assert not outcome.failed
+        before, after = facts(whole)[0], facts(outcome)[0]
+        assert after["files"] == before["files"] + 3
+        assert after["rows"] == before["rows"] + 9
+
+    def test_a_log_without_a_commit_in_the_middle_is_a_fault(self, tmp_path: Path) -> None:
+        self.write(tmp_path)
+        (tmp_path / "t" / "_delta_log" / f"{1:020}.json").unlink()
+        outcome = collect.collect(table("delta"), FolderFiles(tmp_path), model.FILE)
+        assert outcome.failed == "hdfs://lake/t/_delta_log has no commit 1"
+
+    @pytest.mark.parametrize(
+        "line",
+        [
+            "", "{", "[]", "1", '{"add": 1}', '{"add": {"path": "a"}}', '{"add": {"path": "a", "size": "b"}}',
+            '{"metaData": {"schemaString": "["}}', '{"metaData": {"schemaString": "{\\"fields\\": [1]}"}}',
+            '{"metaData": {"partitionColumns": 5}}', '{"add": {"path": "\\ud800", "size": 1}}',
+            '{"add": {"path": "a", "size": 1, "partitionValues": [1]}}',
+        ],
+    )  # fmt: skip
+    def test_a_hostile_commit_is_a_fault_of_one_line(self, tmp_path: Path, line: str) -> None:
+        self.write(tmp_path, 1)
+        (tmp_path / "t" / "_delta_log" / f"{1:020}.json").write_text(line)
+        outcome = collect.collect(table("delta"), FolderFiles(tmp_path), model.FILE)
+        assert outcome.failed
+        assert "\n" not in outcome.failed
+
+    def test_a_path_is_a_uri_in_the_log(self) -> None:
+        assert delta._path("hdfs://lake/t", "p=a%20b/1.parquet") == "/t/p=a b/1.parquet"
+        assert delta._path("hdfs://lake/t", "hdfs://lake/u/1.parquet") == "/u/1.parquet"
+
+    def test_a_deletion_vector_replaces_its_file(self) -> None:
+        state = delta._State()
+        vector = {"storageType": "u", "pathOrInlineDv": "ab", "offset": 1, "cardinality": 2}
+        add: Action = {"add": {"path": "a", "size": 1, "stats": '{"numRecords": 5}'}}
+        state.apply([add, {"remove": {"path": "a"}}, {"add": {**add["add"], "deletionVector": vector}}])
+        [file] = [delta._file(table("delta"), action, {}, []) for action in state.files.values()]
+        assert file.rows == 3
+
+
+class TestHive:
+    def write(self, root: Path, *folders: str) -> FolderFiles:
+        for folder in folders:
+            (root / folder).mkdir(parents=True, exist_ok=True)
+            arrow_parquet.write_table(ROWS, root / folder / "1.parquet", row_group_size=5)
+        return FolderFiles(root)
+
+    def test_files_belong_to_their_partitions(self, tmp_path: Path) -> None:
+        files = self.write(tmp_path, "t/ds=1/hr=1", "t/ds=1/hr=2", "t/ds=2/hr=1")
+        (tmp_path / "t/ds=1/hr=1/_SUCCESS").touch()
+        described = hive_table([("1", "1"), ("1", "2"), ("2", "1")], ("ds", "hr"))
+        outcome = collected(described, files)
+        assert counts(outcome) == {"FILE": 3, "PARTITION": 3, "ROW_GROUP": 6, "SEGMENT": 2, "TABLE": 1}
+        [about] = facts(outcome)
+        size = sum(path.stat().st_size for path in tmp_path.rglob("*.parquet"))
+        assert (about["files"], about["rows"], about["bytes"]) == (3, 27, size)
+
+    def test_partitions_without_directory_and_directories_without_partition_are_named(
+        self, tmp_path: Path
+    ) -> None:
+        files = self.write(tmp_path, "t/ds=1", "t/ds=3")
+        [about] = facts(collected(hive_table([("1",), ("2",)], ("ds",)), files))
+        assert about["partitions_without_directory_names"] == ["/t/ds=2"]
+        assert about["directories_without_partition_names"] == ["ds=3"]
+        assert about["files"] == 1
+
+    def test_a_partition_may_be_elsewhere(self, tmp_path: Path) -> None:
+        files = self.write(tmp_path, "t", "elsewhere")
+        described = hive_table([("1",)], ("ds",))
+        [partition] = described.partitions
+        moved = Table(
+            **{**vars(described), "partitions": (type(partition)(("1",), "hdfs://lake/elsewhere"),)}
+        )
+        [about] = facts(collected(moved, files))
+        assert (about["files"], about["partitions_without_directory"]) == (1, 0)
+
+    def test_a_file_that_is_no_parquet_hides_no_other(self, tmp_path: Path) -> None:
+        files = self.write(tmp_path, "t")
+        (tmp_path / "t/2.parquet").write_bytes(b"none")
+        (tmp_path / "t/3.parquet").touch()
+        outcome = collected(hive_table([]), files)
+        [about] = facts(outcome)
+        assert (about["files"], about["unreadable_files"]) == (3, 2)
+        assert "rows" not in about
+        assert counts(outcome)["ROW_GROUP"] == 2
+
+    def test_an_unchanged_table_is_listed_and_not_read(self, tmp_path: Path) -> None:
+        files = self.write(tmp_path, "t/ds=1")
+        described = hive_table([("1",)], ("ds",))
+        version = collected(described, files).version
+        files.reads.clear()
+        assert collected(described, files, known=version).unchanged
+        assert not files.reads
+        os.utime(tmp_path / "t/ds=1/1.parquet", (1, 1))
+        assert not collected(described, files, known=version).unchanged
+
+    def test_a_table_without_its_folder_is_a_fault(self, tmp_path: Path) -> None:
+        outcome = collect.collect(hive_table([]), FolderFiles(tmp_path), model.FILE)
+        assert outcome.failed == "hdfs://lake/t is not there"
+
+    def test_partitions_that_could_not_be_listed_are_a_fault(self, tmp_path: Path) -> None:
+        files = self.write(tmp_path, "t")
+        outcome = collect.collect(hive_table([], failed="too many"), files, model.FILE)
+        assert outcome.failed == "its partitions could not be listed: too many"
+
+    def test_a_silent_file_system_is_no_fault_of_a_table(self, tmp_path: Path) -> None:
+        with pytest.raises(UnavailableError):
+            collect.collect(hive_table([]), FolderFiles(tmp_path, down=True), model.FILE)

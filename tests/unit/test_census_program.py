@@ -1,0 +1,100 @@
+"""`lakehouse tables census` brings its program to a host, and makes a result of its reply."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lakehouse.maybe import Answer, unknown
+from lakehouse.model import inventory, placement
+from lakehouse.outcome import Outcome
+from lakehouse.run import ROOT
+from lakehouse.tables import census_program
+from lakehouse.tables.census_program import Program, Reply
+
+COUNTS: dict[str, Any] = {
+    "tables": 3, "skipped": 1, "changed": 2, "dropped": 0, "unsupported": 0, "units": 9, "failed": [],
+    "version": 7, "written": True, "seconds": 1.0,
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def program() -> Program:
+    return census_program.of(placement.read(inventory.load(str(ROOT / "tests/inventory"))), "FILE")
+
+
+def test_the_program_runs_on_the_first_client_as_the_user_of_spark(program: Program) -> None:
+    assert program.host.name == program.cluster.inventory.group("clients")[0].name
+    assert program.account == program.cluster.variable("lakehouse_users")["spark"]
+    namenode = program.cluster.endpoint("namenode_http")
+    assert namenode is not None
+    assert program.arguments[:2] == ("--webhdfs", namenode.uri)
+    assert f"runuser -u {program.account} -- sh -c" in program.script()
+    subprocess.run(["sh", "-n", "-c", program.script()], check=True)
+
+
+def test_the_archive_has_all_that_the_collectors_import(tmp_path: Path) -> None:
+    archive = census_program.archive()
+    assert archive == census_program.archive()
+    place = tmp_path / "census.zip"
+    place.write_bytes(archive)
+    names = zipfile.ZipFile(io.BytesIO(archive)).namelist()
+    assert "lakehouse/census/__main__.py" in names
+    assert "lakehouse/tables/risky.py" not in names
+    code = "import lakehouse.census.collect as module; print(module.__file__)"
+    printed = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", f"import sys; sys.path.insert(0, {str(place)!r}); {code}"],
+        capture_output=True, text=True, check=True, cwd=tmp_path,
+    ).stdout  # fmt: skip
+    assert printed.startswith(str(place))
+
+
+def reply(code: int = 0, complaint: str = "", **counts: Any) -> Reply:
+    return Reply(Answer(code), counts, complaint)
+
+
+def test_a_run_that_changes_nothing_has_up_to_date_metadata(program: Program) -> None:
+    counts = {**COUNTS, "written": False, "changed": 0, "skipped": 3, "units": 0}
+    result = census_program.result(program, reply(**counts), 2.0)
+    assert result.outcome == Outcome.OK
+    assert "OK; 3 tables, metadata is up to date, 2.0 s; next: " in result.last_line
+
+
+def test_a_run_has_its_counts_in_the_last_line_and_for_programs(program: Program) -> None:
+    result = census_program.result(program, reply(**COUNTS), 2.0)
+    assert "3 tables, 2 changed, 0 dropped, 1 up to date, 9 units, 2.0 s" in result.last_line
+    assert result.json()["changed"] == 2
+
+
+@pytest.mark.parametrize(
+    ("answer", "outcome", "code", "fact"),
+    [
+        (reply(1, **{**COUNTS, "failed": [{"table": "x.t", "reason": "why"}]}), 1, "unreadable", "why"),
+        (reply(2, error="no HDFS"), 2, "failed", "no HDFS"),
+        (reply(1, "java: not found"), 2, "failed", "java: not found"),
+        (reply(124), 124, "limit", "ended by --limit"),
+        (Reply(unknown("refused"), {}, ""), 2, "silent", "refused"),
+    ],
+)
+def test_what_failed_is_a_finding(
+    program: Program, answer: Reply, outcome: int, code: str, fact: str
+) -> None:
+    result = census_program.result(program, answer, 1.0)
+    assert int(result.outcome) == outcome
+    [finding] = result.findings
+    assert finding.code == f"tables.{code}"
+    assert fact in finding.fact
+    json.dumps(result.json())
+
+
+def test_lines_of_the_jvm_are_no_result() -> None:
+    lines = ["WARN something", "{broken", '{"tables": 1}', "{ended"]
+    assert census_program.document(lines) == {"tables": 1}
+    assert census_program.document(["WARN"]) == {}
