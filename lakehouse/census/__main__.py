@@ -1,5 +1,6 @@
 """The program of the census, which spark-submit runs on a client host: one line of JSON is its result.
 
+`collect` writes the units, `report` reads them.
 Exit code: 1 if a table cannot be described, 2 if the metastore or HDFS does not answer.
 """
 
@@ -8,27 +9,37 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import time
+from collections.abc import Mapping
 from functools import partial
+from typing import Any
 
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from lakehouse.census import contents, job, model
+from lakehouse.census import contents, job, model, report
 from lakehouse.census.files import HdfsFiles, UnavailableError
 from lakehouse.census.metastore import MetastoreError
+from lakehouse.census.model import KEYS
 from lakehouse.census.spark_metastore import SparkMetastore, java_reason
 from lakehouse.census.store import DATABASE, Store
 
 _FAILED, _UNAVAILABLE = 1, 2
+_VIEW = "census_units"
+_REPORTED = [*KEYS, "metadata_type", "metadata_identifier", "owner", "additional_metadata"]
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run the census; print its result, or `error` with the reason."""
     arguments = _parser().parse_args(argv)
     spark = SparkSession.builder.appName("lakehouse census").getOrCreate()
+    store = Store(spark, arguments.catalog)
     try:
-        counts = _run(spark, arguments)
+        if arguments.verb == "report":
+            _print(json.dumps(_report(spark, store, arguments)))
+            return 0
+        counts = _collect(spark, store, arguments)
     except (UnavailableError, MetastoreError, PySparkException, Py4JError) as error:
         _print(json.dumps({"error": _reason(error)}))
         return _UNAVAILABLE
@@ -38,9 +49,8 @@ def main(argv: list[str] | None = None) -> int:
     return _FAILED if counts.failed else 0
 
 
-def _run(spark: SparkSession, arguments: argparse.Namespace) -> job.Counts:
+def _collect(spark: SparkSession, store: Store, arguments: argparse.Namespace) -> job.Counts:
     tables = SparkMetastore(spark).tables(without=[DATABASE])
-    store = Store(spark, arguments.catalog)
     open_files = partial(HdfsFiles, arguments.webhdfs, arguments.user)
     counts = job.run(spark, store, tables, open_files, model.metadata_type(arguments.level))
     if counts.written:
@@ -54,6 +64,20 @@ def _reason(error: Exception) -> str:
     return " ".join(str(error).partition("\n")[0].split())
 
 
+def _report(spark: SparkSession, store: Store, arguments: argparse.Namespace) -> dict[str, Any]:
+    def rows(words: str) -> list[Mapping[str, Any]]:
+        return [row.asDict() for row in spark.sql(words).collect()]
+
+    limits = report.Limits(idle_days=arguments.idle_days)
+    # One small scan for all queries.
+    store.frame({model.TABLE, model.SEGMENT, model.PARTITION}, _REPORTED).cache().createTempView(_VIEW)
+    return {
+        "findings": [vars(row) for row in report.findings(rows, _VIEW, limits, int(time.time() * 1000))],
+        **{name: rows(report.sizes(_VIEW, column)) for name, column in report.GROUPS.items()},
+        "version": store.version(),
+    }
+
+
 def _print(line: str) -> None:
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
@@ -61,8 +85,12 @@ def _print(line: str) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="census", description="Write metadata units of all tables.")
-    parser.add_argument("--webhdfs", required=True, metavar="URL", help="address of the NameNode")
-    parser.add_argument("--user", required=True, help="user of HDFS")
+    parser.add_argument("verb", choices=["collect", "report"])
+    parser.add_argument("--webhdfs", default="", metavar="URL", help="address of the NameNode")
+    parser.add_argument("--user", default="", help="user of HDFS")
+    parser.add_argument(
+        "--idle-days", type=int, default=report.Limits.idle_days, help="days without a commit"
+    )
     parser.add_argument("--catalog", default="iceberg", help="catalog of Iceberg tables in Spark")
     parser.add_argument(
         "--level", default=str(model.ROW_GROUP), choices=[str(level) for level in contents.LEVELS]

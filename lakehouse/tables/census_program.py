@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lakehouse import host_code, outcome
+from lakehouse.census.report import WARNING
 from lakehouse.errors import UsageError
 from lakehouse.maybe import Answer
 from lakehouse.model.inventory import Host
@@ -22,11 +23,14 @@ from lakehouse.model.placement import Cluster
 from lakehouse.next_command import command as next_command
 from lakehouse.outcome import Finding, Result
 from lakehouse.remote import hosts, openssh, output
+from lakehouse.report.text import size
 from lakehouse.run import ROOT
 from plugins.module_utils.lakehouse.counting import counted
 
 PACKAGE = "lakehouse.census"
-_VERB = "tables census"
+COLLECT, REPORT = "collect", "report"
+# The verb of the command line by that of the program.
+_VERBS = {COLLECT: "tables census", REPORT: "tables report"}
 _LAUNCHER = "import sys\nfrom lakehouse.census.__main__ import main\n\nsys.exit(main())\n"
 # A date of no meaning: the same code is the same archive.
 _DATE = (1980, 1, 1, 0, 0, 0)
@@ -42,12 +46,13 @@ printf '%s' {launcher} > "$folder/census.py"
 
 @dataclass(frozen=True)
 class Program:
-    """The program of the census on a host, as an account, with its arguments."""
+    """The program of the census on a host, as an account, with its verb and its options."""
 
     cluster: Cluster
     host: Host
     account: str
-    arguments: tuple[str, ...]
+    verb: str
+    options: tuple[str, ...]
 
     def script(self) -> str:
         """Return the shell command, which reads the archive of its modules on stdin."""
@@ -55,7 +60,7 @@ class Program:
         script = _SCRIPT.format(
             launcher=shlex.quote(_LAUNCHER),
             submit=shlex.quote(f"{home}/bin/spark-submit"),
-            arguments=shlex.join(self.arguments),
+            arguments=shlex.join([self.verb, *self.options]),
         )
         return f"cd / && exec runuser -u {shlex.quote(self.account)} -- sh -c {shlex.quote(script)}"
 
@@ -69,18 +74,30 @@ class Reply:
     complaint: str
 
 
-def of(cluster: Cluster, level: str) -> Program:
-    """Return the census of a cluster; UsageError where it has no client host or no NameNode."""
-    places = cluster.inventory.group("clients")
+def collector(cluster: Cluster, level: str) -> Program:
+    """Return the program that writes units; UsageError without a client host or a NameNode."""
     namenode = cluster.endpoint("namenode_http")
-    if not places or namenode is None:
-        missing = "clients" if namenode else "namenode"
-        raise UsageError(
-            f"no host of {cluster.inventory.path} is in the group {missing}; add one to hosts.yml"
-        )
+    if namenode is None:
+        raise _missing(cluster, "namenode")
     account = str(cluster.variable("lakehouse_users")["spark"])
-    arguments = ("--webhdfs", namenode.uri, "--user", account, "--level", level)
-    return Program(cluster, places[0], account, arguments)
+    return _program(cluster, COLLECT, ("--webhdfs", namenode.uri, "--user", account, "--level", level))
+
+
+def reporter(cluster: Cluster, idle_days: int) -> Program:
+    """Return the program that reports findings; UsageError without a client host."""
+    return _program(cluster, REPORT, ("--idle-days", str(idle_days)))
+
+
+def _program(cluster: Cluster, verb: str, options: tuple[str, ...]) -> Program:
+    hosts_of_clients = cluster.inventory.group("clients")
+    if not hosts_of_clients:
+        raise _missing(cluster, "clients")
+    account = str(cluster.variable("lakehouse_users")["spark"])
+    return Program(cluster, hosts_of_clients[0], account, verb, options)
+
+
+def _missing(cluster: Cluster, group: str) -> UsageError:
+    return UsageError(f"no host of {cluster.inventory.path} is in the group {group}; add one to hosts.yml")
 
 
 def archive() -> bytes:
@@ -119,25 +136,48 @@ def document(lines: Iterable[str]) -> Mapping[str, Any]:
 
 
 def result(program: Program, reply: Reply, seconds: float) -> Result:
-    """Return the result of the command."""
+    """Return the result of a command from the reply of its program."""
     path = program.cluster.inventory.path
-    counts = reply.document
-    findings = tuple(_findings(program, reply))
-    facts: tuple[str, ...] = (f"{seconds:.1f} s",)
-    if "tables" in counts:
-        facts = (*_facts(counts), *facts)
+    facts = tuple(_FACTS[program.verb](reply.document)) if _is_whole(program, reply) else ()
+    following = "tables report" if program.verb == COLLECT else "tables census"
     return Result(
-        verb=_VERB,
+        verb=_VERBS[program.verb],
         target=str(program.cluster.variable("lakehouse_cluster")),
-        findings=findings,
-        facts=facts,
+        findings=tuple(_failures(program, reply) or _FINDINGS[program.verb](program, reply.document)),
+        facts=(*facts, f"{seconds:.1f} s"),
         hosts={program.host.name: {"answered": reply.code.known}},
-        healthy_next=next_command("tables report", path),
-        details={**counts, "seconds": round(seconds, 1)},
+        healthy_next=next_command(following, path),
+        details={**_details(program, reply), "seconds": round(seconds, 1)},
     )
 
 
-def _facts(counts: Mapping[str, Any]) -> Iterable[str]:
+def _is_whole(program: Program, reply: Reply) -> bool:
+    return {COLLECT: "tables", REPORT: "formats"}[program.verb] in reply.document
+
+
+def _details(program: Program, reply: Reply) -> Mapping[str, Any]:
+    """Return what programs get; the findings of a report keep their cost, under another name."""
+    details = dict(reply.document)
+    if program.verb == REPORT and "findings" in details:
+        details["tables"] = details.pop("findings")
+    return details
+
+
+def _failures(program: Program, reply: Reply) -> list[Finding]:
+    """Return why there is no reply, or no whole one."""
+    path, host = program.cluster.inventory.path, program.host.name
+    if not reply.code.known:
+        return [Finding("tables.silent", outcome.Outcome.DOWN, host, reply.code.why, hosts.ping(path, host))]
+    if reply.code.value == openssh.TIMED_OUT:
+        fact = "ended by --limit; nothing was written"
+        return [Finding("tables.limit", outcome.Outcome.LIMIT, host, fact, next_command("status", path))]
+    if _is_whole(program, reply):
+        return []
+    fact = str(reply.document.get("error") or reply.complaint or f"exit code {reply.code.value}")
+    return [Finding("tables.failed", outcome.Outcome.DOWN, host, fact, next_command("doctor", path))]
+
+
+def _facts_of_units(counts: Mapping[str, Any]) -> Iterable[str]:
     yield counted(int(counts["tables"]), "table")
     if not counts["written"]:
         yield "metadata is up to date"
@@ -148,19 +188,27 @@ def _facts(counts: Mapping[str, Any]) -> Iterable[str]:
     yield counted(int(counts["units"]), "unit")
 
 
-def _findings(program: Program, reply: Reply) -> Iterable[Finding]:
-    path, host = program.cluster.inventory.path, program.host.name
-    if not reply.code.known:
-        yield Finding("tables.silent", outcome.Outcome.DOWN, host, reply.code.why, hosts.ping(path, host))
-        return
-    if reply.code.value == openssh.TIMED_OUT:
-        fact = "ended by --limit; nothing was written"
-        yield Finding("tables.limit", outcome.Outcome.LIMIT, host, fact, next_command("status", path))
-        return
-    if "tables" not in reply.document:
-        fact = str(reply.document.get("error") or reply.complaint or f"exit code {reply.code.value}")
-        yield Finding("tables.failed", outcome.Outcome.DOWN, host, fact, next_command("doctor", path))
-        return
-    for row in reply.document["failed"]:
-        following = next_command("risky-tables", path)
+def _unreadable(program: Program, counts: Mapping[str, Any]) -> Iterable[Finding]:
+    following = next_command("risky-tables", program.cluster.inventory.path)
+    for row in counts["failed"]:
         yield Finding("tables.unreadable", outcome.Outcome.DEGRADED, row["table"], row["reason"], following)
+
+
+def _facts_of_report(report: Mapping[str, Any]) -> Iterable[str]:
+    for row in report["formats"]:
+        yield f"{row['tables']} {row['name']}, {size(row['bytes'])}"
+
+
+def _of_report(program: Program, report: Mapping[str, Any]) -> Iterable[Finding]:
+    """Yield the findings of a report; the statement that fixes one runs on Spark."""
+    path = program.cluster.inventory.path
+    for row in report["findings"]:
+        grave = outcome.Outcome.DEGRADED if row["severity"] == WARNING else outcome.Outcome.OK
+        fact = f"{row['fact']} ({counted(row['files'], 'file')}, {size(row['bytes'])})"
+        words = row["statement"] or f"DESCRIBE TABLE EXTENDED {row['table']}"
+        following = next_command(f"sql --engine spark {shlex.quote(words)}", path)
+        yield Finding(f"tables.{row['code']}", grave, row["table"], fact, following)
+
+
+_FACTS = {COLLECT: _facts_of_units, REPORT: _facts_of_report}
+_FINDINGS = {COLLECT: _unreadable, REPORT: _of_report}

@@ -27,7 +27,7 @@ COUNTS: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def program() -> Program:
-    return census_program.of(placement.read(inventory.load(str(ROOT / "tests/inventory"))), "FILE")
+    return census_program.collector(placement.read(inventory.load(str(ROOT / "tests/inventory"))), "FILE")
 
 
 def test_the_program_runs_on_the_first_client_as_the_user_of_spark(program: Program) -> None:
@@ -35,7 +35,7 @@ def test_the_program_runs_on_the_first_client_as_the_user_of_spark(program: Prog
     assert program.account == program.cluster.variable("lakehouse_users")["spark"]
     namenode = program.cluster.endpoint("namenode_http")
     assert namenode is not None
-    assert program.arguments[:2] == ("--webhdfs", namenode.uri)
+    assert program.options[:2] == ("--webhdfs", namenode.uri)
     assert f"runuser -u {program.account} -- sh -c" in program.script()
     subprocess.run(["sh", "-n", "-c", program.script()], check=True)
 
@@ -98,3 +98,22 @@ def test_lines_of_the_jvm_are_no_result() -> None:
     lines = ["WARN something", "{broken", '{"tables": 1}', "{ended"]
     assert census_program.document(lines) == {"tables": 1}
     assert census_program.document(["WARN"]) == {}
+
+
+def test_a_report_has_its_findings_with_cost_and_statement(program: Program) -> None:
+    row = {
+        "code": "small_files", "severity": "warning", "catalog": "iceberg", "table": "x.t", "fact": "why",
+        "files": 9, "bytes": 2048, "statement": "CALL iceberg.system.rewrite_data_files(table => 'x.t')",
+    }  # fmt: skip
+    idle = {**row, "code": "idle", "severity": "info", "statement": ""}
+    document = {
+        "findings": [idle, row],
+        "formats": [{"name": "iceberg", "tables": 1, "files": 9, "bytes": 2048}],
+    }
+    reporter = census_program.reporter(program.cluster, 90)
+    result = census_program.result(reporter, Reply(Answer(0), document, ""), 1.0)
+    assert result.outcome == Outcome.DEGRADED
+    assert [finding.code for finding in result.worst] == ["tables.small_files", "tables.idle"]
+    assert "why (9 files, 2.0 KiB)" in result.worst[0].fact
+    assert "lakehouse sql --engine spark 'CALL iceberg.system.rewrite_data_files" in result.worst[0].next
+    assert result.json()["tables"] == [idle, row]

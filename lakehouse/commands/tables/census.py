@@ -33,7 +33,7 @@ def command(level: str, limit: float, as_json: bool, inventory: str) -> int:
         raise UsageError(f"--limit {limit:g}: seconds, 1 or more")
     began = time.monotonic()
     cluster = placement.read(inventories.load(inventory))
-    program = census_program.of(cluster, level.upper())
+    program = census_program.collector(cluster, level.upper())
     output.progress(f"census on {program.host.name} as {program.account}")
     reply = census_program.run(program, limit)
     return output.end(census_program.result(program, reply, time.monotonic() - began), as_json=as_json)

@@ -1,0 +1,228 @@
+"""Findings about tables, as SQL over their units, each with the statement that fixes it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+WARNING, INFO = "warning", "info"
+_PLAIN = re.compile(r"[a-z_][a-z0-9_]*")
+# In milliseconds.
+_DAY = 24 * 3600 * 1000
+# Of each kind of finding, the worst ones.
+MOST_FINDINGS = 100
+
+
+@dataclass(frozen=True)
+class Limits:
+    """From where on a number is a finding."""
+
+    small_file_bytes: int = 16 << 20
+    small_files: int = 10
+    skew_factor: int = 10
+    skew_bytes: int = 128 << 20
+    snapshots: int = 100
+    manifests: int = 100
+    log_files: int = 1000
+    delete_files: int = 100
+    idle_days: int = 90
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of finding: a query of rows (storage_plugin, workspace, table_name, fact, files, bytes)."""
+
+    code: str
+    severity: str
+    query: Callable[[str, Limits, int], str]
+    # The statement in Spark's SQL by catalog, with {name} for the table; none where no statement helps.
+    statements: Mapping[str, str]
+
+
+def _number(name: str) -> str:
+    return f"CAST(get_json_object(additional_metadata, '$.{name}') AS BIGINT)"
+
+
+_TABLE = "storage_plugin, workspace, table_name"
+_SIZE = f"coalesce({_number('files')}, 0) AS files, coalesce({_number('bytes')}, 0) AS bytes"
+
+
+def _of_tables(fact: str, condition: str) -> Callable[[str, Limits, int], str]:
+    """Return the query of tables whose own unit meets a condition, in which {limits} are replaced."""
+
+    def query(units: str, limits: Limits, now: int) -> str:
+        words = {**vars(limits), "now": now, "idle_since": now - limits.idle_days * _DAY}
+        return (
+            f"SELECT {_TABLE}, {fact.format(**words)} AS fact, {_SIZE} FROM {units}"
+            f" WHERE metadata_key = 'GENERAL_INFO' AND {condition.format(**words)}"
+        )
+
+    return query
+
+
+def _small_files(units: str, limits: Limits, _: int) -> str:
+    """Return the query of tables with segments of many files that are small on average."""
+    return (
+        f"SELECT {_TABLE}, concat(sum(files), ' files of ', sum(bytes) DIV sum(files) DIV 1024,"
+        " ' KiB on average, in ', count(*), ' segments') AS fact, sum(files) AS files, sum(bytes) AS bytes"
+        f" FROM (SELECT {_TABLE}, {_SIZE} FROM {units} WHERE metadata_type = 'SEGMENT')"
+        f" WHERE files >= {limits.small_files} AND bytes < files * {limits.small_file_bytes}"
+        f" GROUP BY {_TABLE}"
+    )
+
+
+def _skew(units: str, limits: Limits, _: int) -> str:
+    """Return the query of tables whose largest partition is many times as large as the median."""
+    return (
+        f"SELECT {_TABLE}, concat('the largest of ', count(*), ' partitions, ',"
+        " max_by(metadata_identifier, bytes), ', has ', max(bytes) DIV 1048576, ' MiB, the median ',"
+        " CAST(median(bytes) AS BIGINT) DIV 1048576, ' MiB') AS fact, sum(files) AS files,"
+        f" sum(bytes) AS bytes FROM (SELECT {_TABLE}, metadata_identifier, {_SIZE} FROM {units}"
+        f" WHERE metadata_type = 'PARTITION') GROUP BY {_TABLE}"
+        f" HAVING max(bytes) >= {limits.skew_bytes} AND max(bytes) > {limits.skew_factor} * median(bytes)"
+    )
+
+
+KINDS = (
+    Kind(
+        "unreadable_files", WARNING,
+        _of_tables(
+            f"concat({_number('unreadable_files')}, ' files cannot be read: ',"
+            " get_json_object(additional_metadata, '$.unreadable_file'))",
+            f"{_number('unreadable_files')} > 0",
+        ),
+        {},
+    ),
+    Kind(
+        "partitions_without_directory", WARNING,
+        _of_tables(
+            f"concat({_number('partitions_without_directory')}, ' partitions have no directory')",
+            f"{_number('partitions_without_directory')} > 0",
+        ),
+        {"hive": "MSCK REPAIR TABLE {name} DROP PARTITIONS"},
+    ),
+    Kind(
+        "directories_without_partition", WARNING,
+        _of_tables(
+            f"concat({_number('directories_without_partition')}, ' directories are no partition')",
+            f"{_number('directories_without_partition')} > 0",
+        ),
+        {"hive": "MSCK REPAIR TABLE {name} ADD PARTITIONS"},
+    ),
+    Kind(
+        "equality_deletes", WARNING,
+        _of_tables(
+            f"concat({_number('equality_deletes')}, ' files of equality deletes, which some readers refuse')",
+            f"{_number('equality_deletes')} > 0",
+        ),
+        {"iceberg": "CALL iceberg.system.rewrite_data_files(table => '{name}',"
+                    " options => map('delete-file-threshold', '1'))"},
+    ),
+    Kind(
+        "position_deletes", WARNING,
+        _of_tables(
+            f"concat({_number('position_deletes')}, ' files of position deletes')",
+            f"{_number('position_deletes')} > {{delete_files}}",
+        ),
+        {"iceberg": "CALL iceberg.system.rewrite_data_files(table => '{name}',"
+                    " options => map('delete-file-threshold', '1'))"},
+    ),
+    Kind(
+        "small_files", WARNING, _small_files,
+        {"iceberg": "CALL iceberg.system.rewrite_data_files(table => '{name}')", "delta": "OPTIMIZE {name}"},
+    ),
+    Kind("skewed_partitions", INFO, _skew, {}),
+    Kind(
+        "many_snapshots", WARNING,
+        _of_tables(
+            f"concat({_number('snapshots')}, ' snapshots')",
+            f"{_number('snapshots')} > {{snapshots}}",
+        ),
+        {"iceberg": "CALL iceberg.system.expire_snapshots(table => '{name}')"},
+    ),
+    Kind(
+        "many_manifests", WARNING,
+        _of_tables(
+            f"concat({_number('manifests')}, ' manifests of ', {_number('files')}, ' files')",
+            f"{_number('manifests')} > {{manifests}} AND {_number('manifests')} * 10 > {_number('files')}",
+        ),
+        {"iceberg": "CALL iceberg.system.rewrite_manifests(table => '{name}')"},
+    ),
+    Kind(
+        "long_log", WARNING,
+        _of_tables(
+            f"concat({_number('log_files')}, ' commits in its log')",
+            f"{_number('log_files')} > {{log_files}}",
+        ),
+        {"delta": "OPTIMIZE {name}"},
+    ),
+    Kind(
+        "stale_statistics", INFO,
+        _of_tables(
+            f"concat('its statistics are of ', {_number('statistics_files')}, ' files, it has ',"
+            f" {_number('files')})",
+            f"{_number('statistics_files')} <> {_number('files')} AND {_number('partitions')} = 0",
+        ),
+        {"hive": "ANALYZE TABLE {name} COMPUTE STATISTICS"},
+    ),
+    Kind(
+        "idle", INFO,
+        _of_tables(
+            f"concat('no commit for ', ({{now}} - {_number('last_commit')}) DIV {_DAY}, ' days')",
+            f"{_number('last_commit')} < {{idle_since}}",
+        ),
+        {},
+    ),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class TableFinding:
+    """A finding about a table: its cost in files and bytes, and the statement that fixes it, if one does."""
+
+    code: str
+    severity: str
+    catalog: str
+    table: str
+    fact: str
+    files: int
+    bytes: int
+    statement: str
+
+
+def findings(
+    query: Callable[[str], list[Mapping[str, Any]]], units: str, limits: Limits, now: int
+) -> Iterator[TableFinding]:
+    """Yield the findings of each kind, the largest tables first; `query` runs SQL and returns rows."""
+    for kind in KINDS:
+        words = f"{kind.query(units, limits, now)} ORDER BY bytes DESC, files DESC LIMIT {MOST_FINDINGS}"
+        for row in query(words):
+            name = f"{_quoted(row['workspace'])}.{_quoted(row['table_name'])}"
+            yield TableFinding(
+                kind.code,
+                kind.severity,
+                row["storage_plugin"],
+                f"{row['workspace']}.{row['table_name']}",
+                str(row["fact"]),
+                int(row["files"]),
+                int(row["bytes"]),
+                kind.statements.get(row["storage_plugin"], "").format(name=name),
+            )
+
+
+def sizes(units: str, group: str) -> str:
+    """Return the query of the number, the files and the bytes of tables by a column."""
+    return (
+        f"SELECT coalesce({group}, '') AS name, count(*) AS tables, sum(files) AS files, sum(bytes) AS bytes"
+        f" FROM (SELECT {group}, {_SIZE} FROM {units} WHERE metadata_key = 'GENERAL_INFO')"
+        f" GROUP BY {group} ORDER BY bytes DESC, name LIMIT {MOST_FINDINGS}"
+    )
+
+
+GROUPS = {"formats": "storage_plugin", "databases": "workspace", "owners": "owner"}
+
+
+def _quoted(name: str) -> str:
+    return name if _PLAIN.fullmatch(name) else f"`{name.replace('`', '``')}`"

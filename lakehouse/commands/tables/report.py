@@ -1,0 +1,31 @@
+import time
+
+import click
+
+from lakehouse import commands, shared_options
+from lakehouse.errors import UsageError
+from lakehouse.model import inventory as inventories
+from lakehouse.model import placement
+from lakehouse.remote import output
+from lakehouse.tables import census_program
+
+
+@commands.command(failure=commands.NOT_KNOWN)
+@click.option("--idle-days", type=click.IntRange(1), default=90, help="days without a commit to report")
+@shared_options.limit(600.0)
+@shared_options.as_json
+@shared_options.inventory
+def command(idle_days: int, limit: float, as_json: bool, inventory: str) -> int:
+    """Report tables that need work, from the units of the last census.
+
+    Each finding has its files and bytes, and the command that fixes it.
+
+    Exit code: 1 for a finding of severity warning, 2 if the units cannot be read, 124 after the timeout.
+    """
+    if limit < 1:
+        raise UsageError(f"--limit {limit:g}: seconds, 1 or more")
+    began = time.monotonic()
+    program = census_program.reporter(placement.read(inventories.load(inventory)), idle_days)
+    output.progress(f"report on {program.host.name} as {program.account}")
+    reply = census_program.run(program, limit)
+    return output.end(census_program.result(program, reply, time.monotonic() - began), as_json=as_json)
