@@ -41,10 +41,17 @@ _TYPES: dict[str, DataType] = {
 SCHEMA = StructType([
     StructField(name, _TYPES.get(name, _TEXT), name not in {*KEYS, "metadata_type"}) for name in COLUMNS
 ])  # fmt: skip
-# Old snapshots expire after a commit, by these; a key has one file as far as Spark can help it.
+# A key has one small file. Rows are sorted by key, so that a task has one open file: a writer that fans out
+# would have thousands. Old snapshots expire after a commit, by the last two.
 PROPERTIES = {
     "format-version": "2",
     "write.distribution-mode": "hash",
+    "write.spark.fanout.enabled": "false",
+    "write.parquet.page-size-bytes": "65536",
+    "write.parquet.dict-size-bytes": "65536",
+    # Keys are values of the partition: bounds of other columns would only make manifests longer.
+    "write.metadata.metrics.default": "counts",
+    "write.metadata.metrics.column.metadata_type": "full",
     "write.metadata.delete-after-commit.enabled": "true",
     "write.metadata.previous-versions-max": "20",
     "history.expire.max-snapshot-age-ms": str(7 * 24 * 3600 * 1000),
