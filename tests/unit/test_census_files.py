@@ -33,8 +33,7 @@ class NameNode(BaseHTTPRequestHandler):
         elif path == "/odd":
             self.answer(200, {"FileStatuses": {"FileStatus": [{}]}})
         elif query["op"] == "OPEN" and path == "/t/a":
-            host, port = self.server.server_address[:2]
-            self.answer(200, {"Location": f"http://{host!s}:{port}/data"})
+            self.answer(200, {"Location": f"http://{self.headers['Host']}/data"})
         elif query["op"] == "LISTSTATUS" and (
             names := TREE.get(path, TREE["/loop"] * path.startswith("/loop"))
         ):
