@@ -22,6 +22,8 @@ _AT_ONCE = 4
 # The last bytes of a file that are read at once: most footers are shorter.
 _TAIL_BYTES = 32 << 10
 _REASON_LETTERS = 300
+# What is wrong with a table whose metadata is not what it should be.
+_OF_ONE_TABLE = (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError)
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ def collect(
         units = contents.units(table_contents, level, version)
     except delta.CheckpointError as error:
         return Outcome(table.name, failed=_reason(error), log=error.log)
-    except (DamagedError, ValueError) as error:
+    except (DamagedError, *_OF_ONE_TABLE) as error:
         return Outcome(table.name, failed=_reason(error))
     return Outcome(table.name, version, tuple(units))
 
@@ -71,7 +73,12 @@ def collect(
 def _opened(
     table: Table, files: Files, checkpoint: Sequence[delta.Action] | None
 ) -> tuple[str, Callable[[], Contents]]:
-    """Return the version of a table, found with few requests, and a function that reads its contents."""
+    """Return the version of a table, found with few requests, and a function that reads its contents.
+
+    DamagedError where there is none.
+    """
+    if not all(map(model.fits, (table.name.database, table.name.table))):
+        raise DamagedError("its name is longer than a folder's of HDFS may be")
     if table.format == "iceberg":
         return iceberg.version(table), lambda: iceberg.collect(table, files)
     if table.format == "delta":

@@ -48,8 +48,13 @@ class SpecField:
     type: str
 
     def text(self, value: Any) -> str:
-        """Return a value as a person reads it; an undecodable one is null."""
-        return "null" if value is None else _text(self.transform, self.type, value)
+        """Return a value as Iceberg names a folder; a time that Python has no date for is a number."""
+        if value is None:
+            return "null"
+        try:
+            return _text(self.transform, self.type, value)
+        except (OverflowError, ValueError):
+            return str(value)
 
 
 def collect(table: Table, files: Files) -> Contents:

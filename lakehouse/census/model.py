@@ -42,6 +42,8 @@ GENERAL_INFO, DEFAULT_SEGMENT = "GENERAL_INFO", "DEFAULT_SEGMENT"
 # (dfs.namenode.fs-limits.max-component-length).
 MOST_KEY_BYTES = 200
 _DIGEST_LETTERS = 16
+# Of 64 bits, with a sign.
+_NUMBERS = 1 << 63
 
 
 class UnitError(ValueError):
@@ -96,6 +98,8 @@ class MetadataUnit:
                 raise UnitError(f"a unit of type {self.metadata_type} has no {name}")
         if (self.metadata_type == TABLE) != (self.metadata_key == GENERAL_INFO):
             raise UnitError(f"the key {self.metadata_key} does not fit the type {self.metadata_type}")
+        if not -_NUMBERS <= (self.last_modified_time or 0) < _NUMBERS:
+            raise UnitError(f"the time {self.last_modified_time} does not fit 64 bits")
         for name in _OUT_OF_SCOPE[self.metadata_type]:
             if getattr(self, name) is not None:
                 scope = ", ".join(sorted(SCOPES[name]))

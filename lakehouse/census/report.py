@@ -89,7 +89,7 @@ KINDS = (
     Kind(
         "unreadable_files", WARNING,
         _of_tables(
-            f"concat({_number('unreadable_files')}, ' files cannot be read: ',"
+            f"concat('unreadable files: ', {_number('unreadable_files')}, ', such as ',"
             " get_json_object(additional_metadata, '$.unreadable_file'))",
             f"{_number('unreadable_files')} > 0",
         ),
@@ -98,7 +98,7 @@ KINDS = (
     Kind(
         "partitions_without_directory", WARNING,
         _of_tables(
-            f"concat({_number('partitions_without_directory')}, ' partitions have no directory')",
+            f"concat('partitions without directory: ', {_number('partitions_without_directory')})",
             f"{_number('partitions_without_directory')} > 0",
         ),
         {"hive": "MSCK REPAIR TABLE {name} DROP PARTITIONS"},
@@ -106,7 +106,7 @@ KINDS = (
     Kind(
         "directories_without_partition", WARNING,
         _of_tables(
-            f"concat({_number('directories_without_partition')}, ' directories are no partition')",
+            f"concat('directories without partition: ', {_number('directories_without_partition')})",
             f"{_number('directories_without_partition')} > 0",
         ),
         {"hive": "MSCK REPAIR TABLE {name} ADD PARTITIONS"},
@@ -114,7 +114,7 @@ KINDS = (
     Kind(
         "equality_deletes", WARNING,
         _of_tables(
-            f"concat({_number('equality_deletes')}, ' files of equality deletes, which some readers refuse')",
+            f"concat('equality deletes, which some readers refuse: ', {_number('equality_deletes')})",
             f"{_number('equality_deletes')} > 0",
         ),
         {"iceberg": "CALL iceberg.system.rewrite_data_files(table => '{name}',"
@@ -123,7 +123,7 @@ KINDS = (
     Kind(
         "position_deletes", WARNING,
         _of_tables(
-            f"concat({_number('position_deletes')}, ' files of position deletes')",
+            f"concat('files of position deletes: ', {_number('position_deletes')})",
             f"{_number('position_deletes')} > {{delete_files}}",
         ),
         {"iceberg": "CALL iceberg.system.rewrite_data_files(table => '{name}',"

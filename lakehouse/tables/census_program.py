@@ -32,6 +32,8 @@ COLLECT, REPORT = "collect", "report"
 # The verb of the command line by that of the program.
 _VERBS = {COLLECT: "tables census", REPORT: "tables report"}
 _LAUNCHER = "import sys\nfrom lakehouse.census.__main__ import main\n\nsys.exit(main())\n"
+# Spark's word for a missing table.
+_NO_TABLE = "TABLE_OR_VIEW_NOT_FOUND"
 # A date of no meaning: the same code is the same archive.
 _DATE = (1980, 1, 1, 0, 0, 0)
 _SCRIPT = """\
@@ -53,12 +55,14 @@ class Program:
     account: str
     verb: str
     options: tuple[str, ...]
+    # The main program, which imports modules of the archive.
+    launcher: str = _LAUNCHER
 
     def script(self) -> str:
         """Return the shell command, which reads the archive of its modules on stdin."""
         home = f"{self.host.variables['lakehouse_install_dir']}/spark/current"
         script = _SCRIPT.format(
-            launcher=shlex.quote(_LAUNCHER),
+            launcher=shlex.quote(self.launcher),
             submit=shlex.quote(f"{home}/bin/spark-submit"),
             arguments=shlex.join([self.verb, *self.options]),
         )
@@ -174,6 +178,9 @@ def _failures(program: Program, reply: Reply) -> list[Finding]:
     if _is_whole(program, reply):
         return []
     fact = str(reply.document.get("error") or reply.complaint or f"exit code {reply.code.value}")
+    if program.verb == REPORT and _NO_TABLE in fact:
+        following = next_command("tables census", path)
+        return [Finding("tables.failed", outcome.Outcome.DOWN, host, "no census has been written", following)]
     return [Finding("tables.failed", outcome.Outcome.DOWN, host, fact, next_command("doctor", path))]
 
 

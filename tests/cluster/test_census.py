@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+import secrets
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from lakehouse.model import inventory, placement
 from lakehouse.run import ROOT
+from lakehouse.tables import census_program
 from plugins.module_utils.lakehouse.webhdfs import WebHdfs, path_of
 from suites.testbed.engines.trino import Trino
-from tests.cluster import looking
+from tests.cluster import census_api, looking
 from tests.cluster.changing import Verb
 
 pytestmark = [pytest.mark.cluster, pytest.mark.alone]
@@ -120,6 +124,32 @@ def test_three_formats_have_units_and_only_changes_are_written(
     spark(census, f"DROP TABLE {tables}.log")
     assert census.run("census")["dropped"] == 1
     assert set(census.units(tables, "TABLE")) == {"ice", "days"}
+
+
+def test_the_python_api_modifies_in_one_commit(census: Census) -> None:
+    cluster = placement.read(inventory.load(census.inventory))
+    program = replace(
+        census_program.reporter(cluster, 90),
+        launcher=Path(census_api.__file__).read_text(encoding="utf-8"),
+        verb=f"kit_census_{secrets.token_hex(4)}",
+    )
+    reply = census_program.run(program, LIMIT_SECONDS)
+    assert reply.code.value == 0, reply.complaint
+    assert reply.document == {
+        "no version": None,
+        "changed": [True, False],
+        "same units": True,
+        "projection": [{"owner": "ann"}],
+        "nothing": [],
+        "replaced files": 1,
+        "commits": 1,
+        "keys": [["t", "GENERAL_INFO"], ["t", "a"], ["t", "b"], ["u", "GENERAL_INFO"], ["u", "c"]],
+        "after a failure": [True, True],
+        "pushed": True,
+        "purged": 0,
+        "history": 13,
+        "matches": True,
+    }
 
 
 def test_three_engines_read_the_same_units(census: Census, trino: Trino, tables: str) -> None:

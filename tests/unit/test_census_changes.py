@@ -143,6 +143,11 @@ def test_the_schema_has_the_columns_of_a_unit() -> None:
     assert needed == [*model.KEYS[:3], "metadata_type", "metadata_key"]
 
 
+def test_a_name_that_no_folder_can_have_is_a_fault_of_its_table(tmp_path: Any) -> None:
+    [outcome] = collect_all([(table("delta", "ä" * 100), "")], lambda: FolderFiles(tmp_path), model.FILE)
+    assert outcome.failed == "its name is longer than a folder's of HDFS may be"
+
+
 def test_after_a_failure_of_hdfs_no_table_is_tried(tmp_path: Any) -> None:
     work = [(hive_table([]), ""), (table("delta"), "")]
     outcomes = list(collect_all(work, lambda: FolderFiles(tmp_path, down=True), model.FILE))

@@ -123,6 +123,9 @@ class TestIceberg:
         text = SpecField("f", transform, str(kind)).text(value)
         assert text == parse_transform(transform).to_human_string(kind, value)
 
+    def test_a_date_beyond_those_of_python_is_a_number(self) -> None:
+        assert SpecField("f", "day", "date").text(10**8) == str(10**8)
+
     def test_decimals_uuids_and_bytes_have_a_text(self) -> None:
         assert SpecField("f", "identity", "decimal(9, 2)").text(b"\x96") == "-1.06"
         assert SpecField("f", "identity", "binary").text(b"\x01\x02") == "AQI="
@@ -209,6 +212,7 @@ class TestDelta:
             '{"metaData": {"schemaString": "["}}', '{"metaData": {"schemaString": "{\\"fields\\": [1]}"}}',
             '{"metaData": {"partitionColumns": 5}}', '{"add": {"path": "\\ud800", "size": 1}}',
             '{"add": {"path": "a", "size": 1, "partitionValues": [1]}}',
+            '{"add": {"path": "a", "size": 1, "modificationTime": 99999999999999999999}}',
         ],
     )  # fmt: skip
     def test_a_hostile_commit_is_a_fault_of_one_line(self, tmp_path: Path, line: str) -> None:

@@ -67,6 +67,12 @@ def test_a_type_has_its_key(words: dict[str, str]) -> None:
         MetadataUnit(**UNIT, metadata_type=kind, metadata_key=key)
 
 
+def test_a_time_beyond_64_bits_is_rejected() -> None:
+    words = {**UNIT, "metadata_type": model.FILE, "metadata_key": "a"}
+    with pytest.raises(UnitError, match="64 bits"):
+        MetadataUnit(**words, last_modified_time=2**63)
+
+
 def test_an_unpartitioned_table_has_two_keys() -> None:
     listed = units(files=[DataFile("/t/1", 5, rows=2)])
     assert {unit.metadata_key for unit in listed} == {"GENERAL_INFO", "DEFAULT_SEGMENT"}

@@ -117,3 +117,11 @@ def test_a_report_has_its_findings_with_cost_and_statement(program: Program) -> 
     assert "why (9 files, 2.0 KiB)" in result.worst[0].fact
     assert "lakehouse sql --engine spark 'CALL iceberg.system.rewrite_data_files" in result.worst[0].next
     assert result.json()["tables"] == [idle, row]
+
+
+def test_a_report_without_a_census_names_the_command_that_makes_one(program: Program) -> None:
+    reporter = census_program.reporter(program.cluster, 90)
+    answer = reply(2, error="[TABLE_OR_VIEW_NOT_FOUND] The table cannot be found")
+    [finding] = census_program.result(reporter, answer, 1.0).findings
+    assert finding.fact == "no census has been written"
+    assert "lakehouse tables census" in finding.next
