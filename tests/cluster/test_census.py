@@ -147,7 +147,7 @@ def test_the_python_api_modifies_in_one_commit(census: Census) -> None:
         "after a failure": [True, True],
         "pushed": True,
         "purged": 0,
-        "history": 13,
+        "history": 14,
         "matches": True,
     }
 
