@@ -40,6 +40,7 @@ _SCRIPT = """\
 set -eu
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
+trap 'exit 143' HUP INT TERM
 base64 -d > "$folder/census.zip"
 printf '%s' {launcher} > "$folder/census.py"
 {submit} --py-files "$folder/census.zip" "$folder/census.py" {arguments}
