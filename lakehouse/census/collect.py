@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from lakehouse.census import contents, delta, hive, iceberg, model, parquet
 from lakehouse.census.contents import Contents, DataFile, TableName
-from lakehouse.census.files import DamagedError, Files
+from lakehouse.census.files import DamagedError, Files, MissingError
 from lakehouse.census.metastore import Table
 from lakehouse.census.model import MetadataType, MetadataUnit
 
@@ -97,7 +97,8 @@ def _version(table: Table, level: MetadataType, state: str) -> str:
 def _with_footers(table_contents: Contents, files: Files) -> Contents:
     """Return the contents with rows and row groups of Parquet files whose metadata is in their footers alone.
 
-    A file whose footer cannot be read keeps none, and counts in the facts.
+    A file that is not there, or has no footer, keeps none and counts in the facts. DamagedError where HDFS
+    refuses a file: it may be a DataNode that is down, and the next run has to read it again.
     """
     waiting = [
         file for file in table_contents.files
@@ -121,7 +122,7 @@ def _with_footers(table_contents: Contents, files: Files) -> Contents:
 
 
 def _footer(file: DataFile, files: Files) -> DataFile | str:
-    """Return a file with its row groups, or why its footer cannot be read."""
+    """Return a file with its row groups, or why it has no footer; DamagedError where HDFS refuses it."""
     try:
         tail = files.part(file.path, max(file.bytes - _TAIL_BYTES, 0), min(file.bytes, _TAIL_BYTES))
         length = parquet.footer_length(tail) + parquet.TAIL_BYTES
@@ -130,7 +131,7 @@ def _footer(file: DataFile, files: Files) -> DataFile | str:
         if length > len(tail):
             tail = files.part(file.path, file.bytes - length, length)
         groups = parquet.row_groups(tail[-length : -parquet.TAIL_BYTES])
-    except (DamagedError, ValueError) as error:
+    except (MissingError, ValueError) as error:
         return _reason(error)
     rows = [group.rows or 0 for group in groups]
     return replace(file, row_groups=groups, rows=sum(rows) if file.rows is None else file.rows)

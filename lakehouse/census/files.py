@@ -21,6 +21,10 @@ class DamagedError(Exception):
     """A table cannot be described: one of its files is missing, too large or damaged, with the reason."""
 
 
+class MissingError(DamagedError):
+    """A file or folder that a table needs is not there."""
+
+
 class UnavailableError(Exception):
     """The file system does not answer: no table can be described."""
 
@@ -89,12 +93,12 @@ class HdfsFiles:
             with self._hdfs.reading(path, **query) as stream:
                 return stream.read(most)
         except NoPathError:
-            raise DamagedError(f"{uri} is not there") from None
+            raise MissingError(f"{uri} is not there") from None
         except NoAnswerError as error:
             raise UnavailableError(str(error)) from None
         except WebHdfsError as error:
             if getattr(error.__cause__, "code", None) == _NOT_FOUND:
-                raise DamagedError(f"{uri} is not there") from None
+                raise MissingError(f"{uri} is not there") from None
             raise DamagedError(str(error)) from None
         except OSError as error:
             raise DamagedError(f"{uri} cannot be read: {error}") from None

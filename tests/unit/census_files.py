@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from lakehouse.census.contents import TableName
-from lakehouse.census.files import MOST_BYTES, DamagedError, Entry, UnavailableError
+from lakehouse.census.files import MOST_BYTES, DamagedError, Entry, MissingError, UnavailableError
 from lakehouse.census.metastore import HivePartition, Table
 from plugins.module_utils.lakehouse.webhdfs import path_of
 
@@ -19,6 +19,7 @@ class FolderFiles:
     root: Path
     reads: list[str] = field(default_factory=list)
     down: bool = False
+    refused: str = ""
 
     def entries(self, uri: str) -> list[Entry] | None:
         folder = self._local(uri)
@@ -45,10 +46,12 @@ class FolderFiles:
 
     def _content(self, uri: str) -> bytes:
         self.reads.append(uri)
+        if self.refused and uri.endswith(self.refused):
+            raise DamagedError(f"OPEN {uri}: Connection refused")
         try:
             return self._local(uri).read_bytes()
         except FileNotFoundError:
-            raise DamagedError(f"{uri} is not there") from None
+            raise MissingError(f"{uri} is not there") from None
 
     def _local(self, uri: str) -> Path:
         if self.down:

@@ -222,6 +222,13 @@ class TestDelta:
         assert outcome.failed
         assert "\n" not in outcome.failed
 
+    def test_a_data_file_that_is_not_there_is_counted(self, tmp_path: Path) -> None:
+        self.write(tmp_path, 2)
+        next((tmp_path / "t").glob("*.parquet")).unlink()
+        [about] = facts(collected(table("delta"), FolderFiles(tmp_path)))
+        assert (about["files"], about["unreadable_files"]) == (2, 1)
+        assert about["unreadable_file"].endswith("is not there")
+
     def test_a_path_is_a_uri_in_the_log(self) -> None:
         assert delta._path("hdfs://lake/t", "p=a%20b/1.parquet") == "/t/p=a b/1.parquet"
         assert delta._path("hdfs://lake/t", "hdfs://lake/u/1.parquet") == "/u/1.parquet"
@@ -280,6 +287,13 @@ class TestHive:
         assert (about["files"], about["unreadable_files"]) == (3, 2)
         assert "rows" not in about
         assert counts(outcome)["ROW_GROUP"] == 2
+
+    def test_a_file_that_hdfs_refuses_is_a_fault_that_the_next_run_tries_again(self, tmp_path: Path) -> None:
+        files = self.write(tmp_path, "t")
+        files.refused = "1.parquet"
+        outcome = collect.collect(hive_table([]), files, model.ROW_GROUP)
+        assert outcome.failed == "OPEN /t/1.parquet: Connection refused"
+        assert not outcome.version
 
     def test_an_unchanged_table_is_listed_and_not_read(self, tmp_path: Path) -> None:
         files = self.write(tmp_path, "t/ds=1")
