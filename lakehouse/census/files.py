@@ -14,7 +14,6 @@ MOST_BYTES = 256 << 20
 # Of a table: its files and folders.
 MOST_ENTRIES = 500_000
 _MOST_DEPTH = 64
-_BLOCK_BYTES = 1 << 16
 
 
 class DamagedError(Exception):

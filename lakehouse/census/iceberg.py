@@ -26,7 +26,6 @@ _MOST_SPEC_FIELDS = 100
 _CONTENTS = {0: "data", 1: "position deletes", 2: "equality deletes"}
 _DELETED = 2
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_DATA_MANIFEST = 0
 _LIST_FIELDS: Sequence[avro.Field] = [
     ("manifest_path",), ("partition_spec_id",), ("content",),
     ("added_files_count",), ("existing_files_count",),
