@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     # The client of Spark Connect, on the control machine, has none.
     from pyspark import RDD
 
-# Tables of a task: few enough that one with many files delays no others.
-_TABLES_AT_ONCE = 8
+# Tables of a task, which costs as much as many unchanged tables; and tasks per core, so that a table with
+# many files delays no others.
+_TABLES_AT_ONCE, _TASKS = 50, 4
 _STATE = [*KEYS, "additional_metadata"]
 # Columns of a checkpoint that the census reads, as one text in the form of a commit's line.
 _ACTIONS = "to_json(struct(add, metaData, protocol)) AS action"
@@ -81,7 +82,7 @@ def run(
     supported = [table for table in tables if table.format in FORMATS]
     context = spark.sparkContext
     work = [(table, stored.get(table.name, "")) for table in supported]
-    slices = max(context.defaultParallelism, len(work) // _TABLES_AT_ONCE)
+    slices = max(1, min(len(work), max(_TASKS * context.defaultParallelism, len(work) // _TABLES_AT_ONCE)))
     outcomes = context.parallelize(work, slices).mapPartitions(
         lambda some: collect_all(some, open_files, level)
     )
