@@ -172,7 +172,9 @@ def test_a_damaged_table_is_a_line_and_the_others_are_done(
     census: Census, trino: Trino, tables: str, hdfs: WebHdfs
 ) -> None:
     trino.sql(f"create table iceberg.{tables}.broken as select 1 a")
-    [(path,)] = trino.sql(f'select file from iceberg.{tables}."broken$metadata_log_entries"')
+    *_, (path,) = trino.sql(
+        f'select file from iceberg.{tables}."broken$metadata_log_entries" order by timestamp'
+    )
     place = str(path_of(path))
     hdfs.call("PUT", "RENAME", place, destination=f"{place}.away")
     try:
