@@ -57,6 +57,10 @@ def _keep(settings: Settings, last: dict[str, Any]) -> None:
                 "When the newest good backup began, 0 for none.",
                 made_at(document["good"]) if document["good"] else 0,
             ),
+            "lakehouse_backup_limit_seconds": (
+                "The age from which the newest good backup is old.",
+                settings.alert_hours * 3600,
+            ),
             "lakehouse_backup_failed": (
                 "Whether the last backup has failed.",
                 float("ended" in last and bool(last["why"])),

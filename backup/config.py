@@ -42,6 +42,8 @@ class Settings:
     verify_days: int = 0
     # The file of metrics for the exporter of the host; none is written if empty.
     metrics: str = ""
+    # Hours after which the newest good backup is old.
+    alert_hours: int = 30
 
     @property
     def backups(self) -> Path:

@@ -13,8 +13,8 @@ from lakehouse import run
 
 # What a tree needs to be rendered and tested.
 PARTS = (
-    "backup", "clients", "compose", "docs", "inventory", "lakehouse", "pipeline", "playbooks", "plugins",
-    "requirements", "roles", "scripts", "smoke", "suites", "templates", "tests",
+    "backup", "clients", "compose", "dashboards", "docs", "inventory", "lakehouse", "pipeline", "playbooks",
+    "plugins", "requirements", "roles", "scripts", "smoke", "suites", "templates", "tests",
 )  # fmt: skip
 FILES = (
     ".pre-commit-config.yaml", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Makefile", "README.md",

@@ -1,10 +1,10 @@
-"""The hosts of a play, as readiness and gates count them, from the variables that Ansible gives a lookup."""
+"""The hosts of a play, as readiness and gates count them, from the variables that Ansible gives a plugin."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from ansible.errors import AnsibleLookupError
 from ansible.template import Templar
@@ -60,16 +60,19 @@ class Cluster:
 
 
 def cluster(variables: Mapping[str, Any], templar: Templar) -> Cluster:
-    """Return the hosts of the play; all of them have the variables of this one."""
+    """Return the hosts of the play from a lookup's variables, which are templates."""
     raw = {name: variables[name] for name in (*SHARED, PROFILE) if name in variables}
     values = templar.copy_with_new_env(available_variables=variables).template(raw)
-    members = variables["groups"]
+    return evaluated(values, variables["groups"], variables["hostvars"], variables["inventory_hostname"])
+
+
+def evaluated(
+    values: Mapping[str, Any], members: Mapping[str, Collection[str]], hostvars: Any, current: str
+) -> Cluster:
+    """Return the hosts of the play; all of them have the ``values`` of the current one."""
     hosts = {
         name: Host(
-            name,
-            frozenset(group for group, names in members.items() if name in names),
-            values,
-            variables["hostvars"],
+            name, frozenset(group for group, names in members.items() if name in names), values, hostvars
         )
         for name in members["all"]
     }
@@ -77,7 +80,30 @@ def cluster(variables: Mapping[str, Any], templar: Templar) -> Cluster:
     groups = {
         group: tuple(map(hosts.__getitem__, names)) for group, names in members.items() if group in placed
     }
-    return Cluster(hosts[variables["inventory_hostname"]], groups)
+    return Cluster(hosts[current], groups)
+
+
+class Variables(Protocol):
+    """Variables of a play: a mapping, or the context of a filter."""
+
+    def __getitem__(self, name: str, /) -> Any:
+        """Return a value."""
+
+    def get(self, name: str, default: Any, /) -> Any:
+        """Return a value, or the default."""
+
+
+def running(variables: Variables, host: str) -> list[services.Service]:
+    """Return the services of a host; a switch that its inventory leaves unsaid has the play's own value."""
+    catalogue, host_variables = services.load(), variables["hostvars"][host]
+    switches = {
+        row.switch: host_variables.get(row.switch, variables.get(row.switch, False))
+        for row in catalogue.services.values()
+        if row.switch
+    }
+    small = variables[PROFILE] == services.CORE
+    names = catalogue.running(host_variables["group_names"], switches, small=small)
+    return [row for row in catalogue.services.values() if row.name in names]
 
 
 def row(name: str) -> services.Service:

@@ -31,6 +31,8 @@ _UNITS = "/etc/systemd/system"
 _PROGRAMS = "/usr/local/bin"
 # Further releases of a component, such as its command line on hosts without the service.
 _MORE = {"trino": ("trino-cli",)}
+# Folders of configuration and code that do not have the component's name, which may be a person's.
+_FOLDERS = {"monitoring": ("{config}/lakehouse-monitoring", "/usr/local/lib/lakehouse-monitoring")}
 
 
 @dataclass(frozen=True)
@@ -99,8 +101,14 @@ def places(host: Host, component: str, rows: Iterable[Service]) -> Places:
     )
     return Places(
         units=tuple(dict.fromkeys(placement.unit(row) for row in rows)),
-        folders=(f"{config}/{component}",),
-        releases=tuple(f"{install}/{name}" for name in (component, *_MORE.get(component, ()))),
+        folders=tuple(
+            folder.format(config=config) for folder in _FOLDERS.get(component, (f"{{config}}/{component}",))
+        ),
+        releases=tuple(
+            f"{install}/{name}"
+            for name in (component, *_MORE.get(component, ()))
+            if any(row.release for row in rows)
+        ),
         data=f"{data}/{component}",
     )
 

@@ -1,8 +1,10 @@
 """Install packages of Debian that are missing, and ask apt about nothing where none is.
 
-Arguments: ``name``, a list; ``manifest``, that of the host, in which the packages are recorded. Package lists
-that are older than a day are refreshed first. Where a bundle is in use (``lakehouse.artifacts.airgap``), apt
-reads its index and no other, and is brought the packages that it wants of it.
+Arguments: ``name``, a list; ``manifest``, that of the host, in which the packages are recorded; ``masked``,
+units of systemd that the packages bring and that must not start: they are masked before, unless the host has
+them already, which are a person's. Package lists that are older than a day are refreshed first. Where a
+bundle is in use (``lakehouse.artifacts.airgap``), apt reads its index and no other, and is brought the
+packages that it wants of it.
 """
 
 from __future__ import annotations
@@ -22,6 +24,8 @@ from lakehouse.errors import LakehouseError
 INSTALLED = ["dpkg-query", "--show", "--showformat=${db:Status-Status} ${Package}\\n"]
 LISTS = "ls /var/lib/apt/lists/*Release"
 DAY = 86400
+# A unit that the host has is left alone.
+MASK = "test -e /lib/systemd/system/{unit} -o -e /etc/systemd/system/{unit} || systemctl --quiet mask {unit}"
 # Where scripts/unpack-bundle makes a bundle's packages for.
 BUNDLES = "/var/lib/lakehouse-bundle"
 
@@ -59,6 +63,8 @@ class ActionModule(ActionBase):
         lists = not bundle and self._low_level_execute_command(LISTS)["rc"] == 0
         if self._task.check_mode and not lists:
             return {"changed": True, "msg": f"would install {', '.join(lacking)}"}
+        for unit in self._task.args.get("masked", []):
+            self._done(MASK.format(unit=shlex.quote(f"{unit}.service")))
         if bundle:
             self._task.environment = [
                 *(self._task.environment or []),

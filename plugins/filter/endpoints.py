@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,8 +15,11 @@ from jinja2 import pass_context
 from jinja2.runtime import Context
 
 from lakehouse.errors import LakehouseError
-from lakehouse.model import endpoints, members, services
+from lakehouse.model import endpoints, members, play, readiness, services
 from lakehouse.model.services import Listener, Service
+
+# Probes that need no account of the service's host. A query of Trino would be one of its history each time.
+_REMOTE = frozenset({services.HTTP, services.THRIFT, services.SPARK_CONNECT})
 
 
 def _members(context: Context, service: Service) -> list[str]:
@@ -80,14 +83,13 @@ def member_number(context: Context, service: str, host: str = "") -> int:
 def scrape_configs(context: Context, settings: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return the scrape configurations of Prometheus: a job for each listener that serves metrics.
 
-    A job is named after its service, and its targets have the label ``host``. ``settings`` has what a job has
-    besides, by its name.
+    A job is named after its service, or after a further listener of it with metrics, and its targets have the
+    label ``host``. ``settings`` has what a job has besides, by its name.
     """
-    small = context["lakehouse_profile"] == services.CORE
     targets: dict[tuple[Service, Listener], list[dict[str, Any]]] = {}
     for host in context["groups"]["all"]:
         host_variables = context["hostvars"][host]
-        for service in _running(context, host_variables, small=small):
+        for service in play.running(context, host):
             for listener in service.listeners:
                 if listener.metrics is not None:
                     address = f"{host_variables['ansible_host']}:{context['lakehouse_ports'][listener.name]}"
@@ -95,26 +97,53 @@ def scrape_configs(context: Context, settings: Mapping[str, Mapping[str, Any]]) 
                     targets.setdefault((service, listener), []).append(target)
     return [
         {
-            "job_name": service.name,
+            "job_name": _job(service, listener),
             "scheme": listener.uri_scheme,
             "metrics_path": listener.metrics,
             "static_configs": static,
-            **settings.get(service.name, {}),
+            **settings.get(_job(service, listener), {}),
         }
         for (service, listener), static in targets.items()
     ]
 
 
-def _running(context: Context, host_variables: Mapping[str, Any], *, small: bool) -> list[Service]:
-    """Return the services of a host; a switch that its inventory leaves unsaid has the play's own default."""
-    catalogue = services.load()
-    switches = {
-        row.switch: host_variables.get(row.switch, context.get(row.switch, False))
-        for row in catalogue.services.values()
-        if row.switch
-    }
-    names = catalogue.running(host_variables["group_names"], switches, small=small)
-    return [row for row in catalogue.services.values() if row.name in names]
+def _job(service: Service, listener: Listener) -> str:
+    first = next(row for row in service.listeners if row.metrics is not None)
+    return service.name if listener == first else listener.name
+
+
+@pass_context
+def probe_targets(context: Context, hosts: Iterable[str]) -> list[dict[str, Any]]:
+    """Return the targets of the exporter of services' answers: the services on these hosts.
+
+    Each has ``job`` (the service), ``host``, ``probes`` for module_utils/lakehouse/probes.py, which are its
+    readiness questions, and, where a listener has TLS, ``certificate`` with its protocol, host and port.
+    """
+    values = {name: context[name] for name in (*play.SHARED, play.PROFILE) if name in context}
+    cluster = play.evaluated(values, context["groups"], context["hostvars"], context["inventory_hostname"])
+    members = {host.name: host for hosts in cluster.groups.values() for host in hosts}
+    targets = []
+    with _faults():
+        for name in hosts:
+            for service in play.running(context, name):
+                questions = [
+                    question
+                    for question in service.ready
+                    if question.kind in _REMOTE and service.listens_on(question.port)
+                ]
+                probes = list(readiness.probes(cluster, service, questions, members[name]))
+                certificate = _certificate(context, service, members[name])
+                if probes or certificate:
+                    targets.append({"job": service.name, "host": name, "probes": probes, **certificate})
+    return targets
+
+
+def _certificate(context: Context, service: Service, host: play.Host) -> dict[str, Any]:
+    for listener in service.listeners:
+        if listener.tls or (listener.protocol == "postgresql" and context["postgresql_tls"]):
+            place = {"host": host.address, "port": context["lakehouse_ports"][listener.name]}
+            return {"certificate": {"protocol": listener.protocol, **place}}
+    return {}
 
 
 def endpoints_of(
@@ -157,6 +186,7 @@ class FilterModule:
             "endpoints_of": endpoints_of,
             "http_sections": http_sections,
             "member_number": member_number,
+            "probe_targets": probe_targets,
             "scrape_configs": scrape_configs,
             "uri": uri,
             "uris": uris,

@@ -21,7 +21,7 @@ from suites.testbed.engines.trino import Trino
 from tests.cluster import census_api, looking
 from tests.cluster.changing import Verb
 
-pytestmark = [pytest.mark.cluster, pytest.mark.alone]
+pytestmark = [pytest.mark.cluster, pytest.mark.alone, pytest.mark.longdrill]
 
 LIMIT_SECONDS = 300
 UNITS = "lakehouse_meta.units"

@@ -37,7 +37,7 @@ print(json.dumps({
     f"{service.name} on {host.name}": [
         f"{endpoints.on(listener.name, host).uri}{listener.metrics}"
         for listener in service.listeners
-        if listener.name == f"{service.name}_metrics"
+        if listener.name == f"{service.name}_jmx"
     ]
     for host in cluster.hosts
     for service in cluster.services[host.name]

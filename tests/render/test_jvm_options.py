@@ -14,7 +14,10 @@ from tests.render import golden_files, rendering
 from tests.trees import Tree
 
 # Services whose process is no JVM.
-NO_JVM = {"postgresql", "catalog_past", "node_exporter", "postgres_exporter", "prometheus", "alertmanager"}
+NO_JVM = {
+    *("postgresql", "catalog_past", "node_exporter", "postgres_exporter", "prometheus", "alertmanager"),
+    "probe_exporter",
+}
 JVMS = {name: row for name, row in services.load().services.items() if name not in NO_JVM}
 # What a contributor adds where the role node makes the options, and before what.
 MARKED = "  {%- set _ = options.update({service: options[service] + ['-Dkit.test.service=' ~ service]}) -%}\n"

@@ -32,18 +32,20 @@ TRINO_CLIENT = (
     ' --timezone UTC "$@'
 )
 FEDERATION = "etc/trino/catalog/postgresql.properties"
-NODE_EXPORTER = "etc/systemd/system/prometheus-node-exporter.service"
+NODE_EXPORTER = "etc/systemd/system/lakehouse-node-exporter.service"
 # Of the hosts of PostgreSQL and of Prometheus.
 MONITORING = {
-    "cpu-node1": {NODE_EXPORTER, "etc/systemd/system/prometheus-postgres-exporter.service"},
+    "cpu-node1": {NODE_EXPORTER, "etc/systemd/system/lakehouse-postgres-exporter.service"},
     "cpu-node2": {NODE_EXPORTER},
     "worker-node3": {
         NODE_EXPORTER,
-        "etc/monitoring/own-rules.yml",
-        "etc/monitoring/prometheus.yml",
-        "etc/monitoring/rules.yml",
-        "etc/systemd/system/prometheus-alertmanager.service",
-        "etc/systemd/system/prometheus.service",
+        "etc/lakehouse-monitoring/own-rules.yml",
+        "etc/lakehouse-monitoring/probe-exporter.json",
+        "etc/lakehouse-monitoring/prometheus.yml",
+        "etc/lakehouse-monitoring/rules.yml",
+        "etc/systemd/system/lakehouse-alertmanager.service",
+        "etc/systemd/system/lakehouse-probe-exporter.service",
+        "etc/systemd/system/lakehouse-prometheus.service",
     },
 }
 # `node_java_options` of inventory/local.
@@ -127,11 +129,15 @@ VARIANTS = {
             "*/hdfs-namenode.service": ("-Xmx3072m",),
             "*/hdfs-checkpoint.service": ("-Xmx3072m",),
             # One target more.
-            "*/etc/monitoring/prometheus.yml": (
+            "*/etc/lakehouse-monitoring/prometheus.yml": (
                 *("{", 'targets": [', "192.168.1.184:9100", "]", 'labels": {', 'host": "cpu-node1', "}"),
             ),
+            "*/etc/lakehouse-monitoring/probe-exporter.json": (
+                *("{", 'host": "cpu-node1', 'probes": [', 'kind": "http', "}", "]", 'job": "node_exporter'),
+                'url": "http://192.168.1.184:9100/',
+            ),
             # The NameNode's host has no history of the catalog, whose metrics are in a folder.
-            "name-node4/*/prometheus-node-exporter.service": ("--collector.disable-defaults",),
+            "name-node4/*/lakehouse-node-exporter.service": ("--collector.disable-defaults",),
             # It has no release of Trino, so its command line client is one by itself.
             "name-node4/usr/local/bin/trino": (TRINO_CLIENT,),
         },

@@ -397,6 +397,7 @@ def test_prometheus_is_told_of_the_newest_good_backup_and_of_a_failure(
         }
         assert samples == {
             "lakehouse_backup_good_timestamp_seconds": made_at(backups[-1].name),
+            "lakehouse_backup_limit_seconds": 30 * 3600,
             "lakehouse_backup_failed": failed,
         }
 

@@ -178,9 +178,14 @@ def test_a_service_that_answers_http_has_a_section_where_it_has_a_host() -> None
 
 
 def scrape_configs(**variables: object) -> dict[str, Any]:
-    """Evaluate the filter of a cluster whose host b is monitored by a; return the jobs by name."""
-    groups = {"namenode": ["b"], "monitoring": ["a"], "trino_coordinator": ["b"]}
+    """Return the jobs by name."""
     text = "{{ {'namenode': {'basic_auth': {'username': 'x'}}} | scrape_configs }}"
+    return {job["job_name"]: job for job in monitored(text, **variables)}
+
+
+def monitored(text: str, **variables: object) -> Any:
+    """Evaluate a template of a cluster whose host b is monitored by a."""
+    groups = {"namenode": ["b"], "monitoring": ["a"], "trino_coordinator": ["b"], "postgresql": ["a"]}
     everything = {
         "groups": {**groups, "all": list(MEMBERS)},
         "hostvars": {
@@ -193,15 +198,20 @@ def scrape_configs(**variables: object) -> dict[str, Any]:
         "lakehouse_ports": PORTS,
         "lakehouse_profile": "full",
         "lakehouse_monitoring_enabled": True,
+        "lakehouse_users": {},
+        "inventory_hostname": "a",
+        "postgresql_tls": True,
         **variables,
     }
-    jobs = Templar(loader=DataLoader(), variables=everything).template(trust_as_template(text))
-    return {job["job_name"]: job for job in jobs}
+    return Templar(loader=DataLoader(), variables=everything).template(trust_as_template(text))
 
 
 def test_prometheus_asks_each_service_that_serves_metrics_on_each_of_its_hosts() -> None:
     jobs = scrape_configs()
-    assert set(jobs) == {"namenode", "trino", "node_exporter", "prometheus", "alertmanager"}
+    assert set(jobs) >= {
+        *("namenode", "trino", "node_exporter", "postgres_exporter", "prometheus", "alertmanager"),
+        "probe_exporter",
+    }
     assert jobs["namenode"] == {
         "job_name": "namenode",
         "scheme": "http",
@@ -213,5 +223,31 @@ def test_prometheus_asks_each_service_that_serves_metrics_on_each_of_its_hosts()
 
 
 def test_prometheus_asks_no_service_that_is_switched_off_or_of_another_profile() -> None:
-    jobs = scrape_configs(lakehouse_profile="core", lakehouse_monitoring_enabled=False)
-    assert set(jobs) == {"namenode", "prometheus", "alertmanager"}
+    small, off = scrape_configs(lakehouse_profile="core"), scrape_configs(lakehouse_monitoring_enabled=False)
+    assert ("namenode" in small, "trino" in small, "prometheus" in small) == (True, False, True)
+    assert ("namenode" in off, "trino" in off, "prometheus" in off) == (True, True, False)
+
+
+def test_services_are_asked_what_needs_no_account_of_their_host() -> None:
+    """PostgreSQL is asked by its exporter, and Trino no query, which would be one of its history."""
+    targets = {
+        (target["job"], target["host"]): target for target in monitored("{{ groups['all'] | probe_targets }}")
+    }
+    assert set(targets) == {
+        *(
+            ("namenode", "b"),
+            ("trino", "b"),
+            ("postgresql", "a"),
+            ("node_exporter", "a"),
+            ("node_exporter", "b"),
+        ),
+        *((name, "a") for name in ("postgres_exporter", "prometheus", "alertmanager", "probe_exporter")),
+    }
+    # The second question is whether it is in safe mode.
+    assert [probe["url"].rpartition("=")[2] for probe in targets["namenode", "b"]["probes"]] == [
+        *("NameNodeStatus", "NameNodeInfo")
+    ]
+    assert {probe["kind"] for probe in targets["trino", "b"]["probes"]} == {"http"}
+    assert targets["postgresql", "a"]["probes"] == []
+    place = {"protocol": "postgresql", "host": MEMBERS["a"], "port": PORTS["postgresql"]}
+    assert targets["postgresql", "a"]["certificate"] == place

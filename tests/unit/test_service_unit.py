@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from fnmatch import fnmatch
 from itertools import pairwise
 
@@ -48,7 +49,7 @@ def test_every_rendered_unit_is_understood(path: str) -> None:
     argv = found.argv(found.variables)
     assert found.user
     assert found.umask == 0o002
-    if "/prometheus" not in path:
+    if not re.search(r"/lakehouse-(prometheus|alertmanager|.*-exporter)", path):
         assert found.variables["JAVA_HOME"].startswith("/usr/lib/jvm/")
     assert argv[0].startswith("/")
     # Spark takes all of a driver's options as one word.

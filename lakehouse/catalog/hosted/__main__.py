@@ -130,7 +130,7 @@ def _clock(settings: Settings, store: Store, _: Mapping[str, Any]) -> dict[str, 
 
 
 @contextmanager
-def _recorded(path: Path, metrics: str, *, failures: bool) -> Iterator[None]:
+def _recorded(path: Path, settings: Settings, *, failures: bool) -> Iterator[None]:
     """Write the time of the last success of a block to two files and, with `failures`, the error."""
     try:
         last_success = json.loads(path.read_bytes())["good"]
@@ -143,20 +143,24 @@ def _recorded(path: Path, metrics: str, *, failures: bool) -> Iterator[None]:
         if failures:
             why = " ".join(str(error).split()) or type(error).__name__
             files.write(path, json.dumps({"good": last_success, "why": why}))
-            _export(metrics, last_success, failed=True)
+            _export(settings, last_success, failed=True)
         raise
     last_success = time.time()
     files.write(path, json.dumps({"good": last_success, "why": ""}))
-    _export(metrics, last_success, failed=False)
+    _export(settings, last_success, failed=False)
 
 
-def _export(path: str, last_success: float | None, *, failed: bool) -> None:
+def _export(settings: Settings, last_success: float | None, *, failed: bool) -> None:
     exported_metrics.export(
-        path,
+        settings.metrics,
         {
             "lakehouse_catalog_good_timestamp_seconds": (
                 "When the catalog was committed last, 0 for never.",
                 last_success or 0,
+            ),
+            "lakehouse_catalog_limit_seconds": (
+                "The age from which the last commit is old.",
+                settings.alert_hours * 3600,
             ),
             "lakehouse_catalog_failed": ("Whether the last commit of the timer has failed.", float(failed)),
         },
@@ -206,7 +210,7 @@ def main() -> int:
         # Successes of users and of the timer are recorded, and failures of the timer alone.
         last, by_clock = Path(settings.folder) / _LAST, arguments.program == _BY_THE_CLOCK
         record = (
-            _recorded(last, settings.metrics, failures=by_clock)
+            _recorded(last, settings, failures=by_clock)
             if by_clock or arguments.program == "commit"
             else nullcontext()
         )

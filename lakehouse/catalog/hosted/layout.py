@@ -29,6 +29,8 @@ class Settings:
     past_port: int
     # The file of metrics for the exporter of the host; none is written if empty.
     metrics: str = ""
+    # Hours after which the last commit is old.
+    alert_hours: int = 3
 
     @property
     def has_snapshots(self) -> bool:
