@@ -14,15 +14,15 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from lakehouse.census import contents, job, model, report
 from lakehouse.census.files import HdfsFiles, UnavailableError
+from lakehouse.census.java_errors import Py4JError, reason
 from lakehouse.census.metastore import MetastoreError
 from lakehouse.census.model import KEYS
-from lakehouse.census.spark_metastore import SparkMetastore, java_reason
+from lakehouse.census.spark_metastore import SparkMetastore
 from lakehouse.census.store import DATABASE, Store
 
 _FAILED, _UNAVAILABLE = 1, 2
@@ -41,7 +41,7 @@ def main(argv: list[str] | None = None) -> int:
             return 0
         counts = _collect(spark, store, arguments)
     except (UnavailableError, MetastoreError, PySparkException, Py4JError) as error:
-        _print(json.dumps({"error": _reason(error)}))
+        _print(json.dumps({"error": reason(error)}))
         return _UNAVAILABLE
     finally:
         spark.stop()
@@ -56,12 +56,6 @@ def _collect(spark: SparkSession, store: Store, arguments: argparse.Namespace) -
     if counts.written:
         job.expire(spark, store.name)
     return counts
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, Py4JJavaError):
-        return java_reason(error)
-    return " ".join(str(error).partition("\n")[0].split())
 
 
 def _report(spark: SparkSession, store: Store, arguments: argparse.Namespace) -> dict[str, Any]:

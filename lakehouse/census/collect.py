@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
@@ -48,7 +48,7 @@ def collect(
     files: Files,
     level: MetadataType,
     known_version: str = "",
-    checkpoint: Sequence[delta.Action] | None = None,
+    checkpoint: delta.Checkpoint | None = None,
 ) -> Outcome:
     """Return the units of a table, unless it still has the known version; a fault is part of the outcome.
 
@@ -71,7 +71,7 @@ def collect(
 
 
 def _opened(
-    table: Table, files: Files, checkpoint: Sequence[delta.Action] | None
+    table: Table, files: Files, checkpoint: delta.Checkpoint | None
 ) -> tuple[str, Callable[[], Contents]]:
     """Return the version of a table, found with few requests, and a function that reads its contents.
 
@@ -82,8 +82,9 @@ def _opened(
     if table.format == "iceberg":
         return iceberg.version(table), lambda: iceberg.collect(table, files)
     if table.format == "delta":
-        log = delta.log(table, files)
-        return log.version, lambda: delta.collect(table, log, files, checkpoint)
+        log = checkpoint.log if checkpoint else delta.log(table, files)
+        actions = checkpoint.actions if checkpoint else None
+        return log.version, lambda: delta.collect(table, log, files, actions)
     listing = hive.look(table, files)
     return hive.version(table, listing), lambda: hive.contents(table, listing)
 

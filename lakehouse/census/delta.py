@@ -58,6 +58,14 @@ class Log:
         return f"{self.newest}:{entry.bytes}:{entry.modified}" if entry else str(self.newest)
 
 
+@dataclass(frozen=True)
+class Checkpoint:
+    """The actions of the newest checkpoint of a log, with that log: a newer one may have another."""
+
+    log: Log
+    actions: Iterable[Action]
+
+
 @dataclass
 class _State:
     """What replayed actions leave: files by path and deletion vector."""
@@ -106,7 +114,7 @@ def _whole(parts: Mapping[tuple[int, int], str]) -> tuple[str, ...]:
 
 
 def collect(
-    table: Table, known_log: Log, files: Files, checkpoint: Sequence[Action] | None = None
+    table: Table, known_log: Log, files: Files, checkpoint: Iterable[Action] | None = None
 ) -> Contents:
     """Return the contents of the newest version of a table; DamagedError, UnavailableError.
 

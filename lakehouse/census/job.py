@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -16,8 +16,9 @@ from lakehouse.census import changes, model
 from lakehouse.census.changes import Changes, Summary
 from lakehouse.census.collect import FORMATS, Outcome, collect
 from lakehouse.census.contents import TableName
-from lakehouse.census.delta import Action, Log
+from lakehouse.census.delta import Checkpoint, Log
 from lakehouse.census.files import MOST_ENTRIES, Files, UnavailableError
+from lakehouse.census.java_errors import Py4JError, reason
 from lakehouse.census.metastore import Table
 from lakehouse.census.model import KEYS, Key, MetadataType
 from lakehouse.census.store import SCHEMA, Store
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 # Tables of a task, which costs as much as many unchanged tables; and tasks per core, so that a table with
 # many files delays no others.
-_TABLES_AT_ONCE, _TASKS = 50, 4
+_TABLES_PER_TASK, _TASKS = 50, 4
 _STATE = [*KEYS, "additional_metadata"]
 # Columns of a checkpoint that the census reads, as one text in the form of a commit's line.
 _ACTIONS = "to_json(struct(add, metaData, protocol)) AS action"
@@ -76,31 +77,32 @@ def run(
 
     `open_files` is called on executors. A table that cannot be described keeps its units of an earlier run.
     """
-    began = time.monotonic()
+    start = time.monotonic()
     store.create()
     stored = changes.versions(store.read({model.TABLE}, _STATE))
     supported = [table for table in tables if table.format in FORMATS]
     context = spark.sparkContext
     work = [(table, stored.get(table.name, "")) for table in supported]
-    slices = max(1, min(len(work), max(_TASKS * context.defaultParallelism, len(work) // _TABLES_AT_ONCE)))
-    outcomes = context.parallelize(work, slices).mapPartitions(
-        lambda some: collect_all(some, open_files, level)
-    )
-    outcomes.persist(StorageLevel.MEMORY_AND_DISK)
+    slices = max(1, min(len(work), max(_TASKS * context.defaultParallelism, len(work) // _TABLES_PER_TASK)))
+    parallel = context.parallelize(work, slices)
+    outcomes = [_evaluated(parallel.mapPartitions(lambda part: collect_all(part, open_files, level)))]
     try:
-        summaries = outcomes.map(changes.summary).collect()
-        _check(summaries)
-        late = _from_checkpoints(spark, summaries, work, open_files, level)
-        by_name = {outcome.name: changes.summary(outcome) for outcome in late}
-        summaries = [by_name.get(entry.name, entry) for entry in summaries]
-        _check(summaries)
+        summaries = _summaries(outcomes[0])
+        for name, outcome in _from_checkpoints(spark, summaries, work, open_files, level):
+            if isinstance(outcome, str):
+                replacement = [Summary(name, failed=outcome)]
+            else:
+                outcomes.append(outcome)
+                replacement = _summaries(outcome)
+            summaries = [*(entry for entry in summaries if entry.name != name), *replacement]
         difference = changes.changes(
             summaries, {table.name for table in tables}, stored, _stored_digests(store, summaries, stored)
         )
         if difference:
-            _write(spark, store, outcomes.union(context.parallelize(late)) if late else outcomes, difference)
+            _write(spark, store, context.union(outcomes), difference)
     finally:
-        outcomes.unpersist()
+        for outcome in outcomes:
+            outcome.unpersist()
     return Counts(
         tables=len(tables),
         skipped=sum(entry.unchanged for entry in summaries),
@@ -111,7 +113,7 @@ def run(
         failed={str(entry.name): entry.failed for entry in summaries if entry.failed},
         version=store.version(),
         written=bool(difference),
-        seconds=time.monotonic() - began,
+        seconds=time.monotonic() - start,
     )
 
 
@@ -119,9 +121,9 @@ def collect_all(
     work: Iterable[tuple[Table, str]],
     open_files: OpenFiles,
     level: MetadataType,
-    checkpoint: Sequence[Action] | None = None,
+    checkpoint: Checkpoint | None = None,
 ) -> Iterator[Outcome]:
-    """Yield the outcome of each table with its known version; after a failure of HDFS it is asked no more."""
+    """Yield the outcome of each table with its known version; no more requests after a failure of HDFS."""
     files, unavailable = open_files(), ""
     for table, known_version in work:
         if not unavailable:
@@ -133,10 +135,21 @@ def collect_all(
         yield Outcome(table.name, unavailable=unavailable)
 
 
-def _check(summaries: Iterable[Summary]) -> None:
+def _evaluated(outcomes: RDD[Outcome]) -> RDD[Outcome]:
+    """Evaluate outcomes once: a block that is lost later fails the job, as HDFS may have changed since."""
+    outcomes.persist(StorageLevel.MEMORY_AND_DISK)
+    outcomes.localCheckpoint()
+    outcomes.count()
+    return outcomes
+
+
+def _summaries(outcomes: RDD[Outcome]) -> list[Summary]:
+    """Return the summaries of outcomes; UnavailableError."""
+    summaries: list[Summary] = outcomes.map(changes.summary).collect()
     for entry in summaries:
         if entry.unavailable:
             raise UnavailableError(entry.unavailable)
+    return summaries
 
 
 def _from_checkpoints(
@@ -145,30 +158,33 @@ def _from_checkpoints(
     work: Iterable[tuple[Table, str]],
     open_files: OpenFiles,
     level: MetadataType,
-) -> list[Outcome]:
-    """Return the outcomes of Delta tables whose checkpoints Spark reads."""
+) -> Iterator[tuple[TableName, RDD[Outcome] | str]]:
+    """Yield the outcome of each Delta table whose checkpoint Spark reads, or why it cannot be read."""
     logs = {entry.name: entry.log for entry in summaries if entry.log}
-    listed = []
-    for table, known_version in work if logs else ():
-        log = logs.get(table.name)
-        if log is None:
+    for row in work if logs else ():
+        name = row[0].name
+        if (log := logs.get(name)) is None:
             continue
         try:
-            actions = _checkpoint(spark, log)
-        except (PySparkException, ValueError) as error:
-            reason = f"its checkpoint {log.checkpoint} cannot be read: {' '.join(str(error).split())}"
-            listed.append(Outcome(table.name, failed=reason[:_REASON_LETTERS]))
-            continue
-        listed += collect_all([(table, known_version)], open_files, level, actions)
-    return listed
+            yield name, _evaluated(_from_checkpoint(spark, log, row, open_files, level))
+        except (PySparkException, Py4JError, ValueError) as error:
+            fault = f"its checkpoint {log.checkpoint} cannot be read: {reason(error)}"
+            yield name, fault[:_REASON_LETTERS]
 
 
-def _checkpoint(spark: SparkSession, log: Log) -> list[Action]:
-    """Return the actions of a checkpoint."""
+def _from_checkpoint(
+    spark: SparkSession, log: Log, row: tuple[Table, str], open_files: OpenFiles, level: MetadataType
+) -> RDD[Outcome]:
+    """Return the outcome of a table, which an executor makes of the actions of the checkpoint of its log."""
     frame = spark.read.parquet(*log.checkpoint_files).where(
         "add IS NOT NULL OR metaData IS NOT NULL OR protocol IS NOT NULL"
     )
-    return [json.loads(row.action) for row in frame.selectExpr(_ACTIONS).limit(MOST_ENTRIES + 2).collect()]
+
+    def outcomes(rows: Iterable[Any]) -> Iterator[Outcome]:
+        actions = (json.loads(row.action) for row in rows)
+        return collect_all([row], open_files, level, Checkpoint(log, actions))
+
+    return frame.selectExpr(_ACTIONS).limit(MOST_ENTRIES + 2).coalesce(1).rdd.mapPartitions(outcomes)
 
 
 def _stored_digests(

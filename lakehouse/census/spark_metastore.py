@@ -10,10 +10,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from lakehouse.census.contents import TableName
+from lakehouse.census.java_errors import Py4JJavaError, java_reason
 from lakehouse.census.metastore import HivePartition, MetastoreError, Table, parse_partitions, parse_tables
 
 # Of one call.
@@ -21,7 +21,6 @@ _TABLES, _PARTITIONS = 300, 1000
 # Of one table.
 MOST_PARTITIONS = 200_000
 _DROPPED = "UnknownDBException"
-_REASON_LETTERS = 300
 
 
 class SparkMetastore:
@@ -94,11 +93,3 @@ class SparkMetastore:
         for name in names:
             listed.add(name)
         return listed
-
-
-def java_reason(error: Py4JJavaError) -> str:
-    """Return the innermost reason of a Java exception, in one line."""
-    cause = error.java_exception
-    while (inner := cause.getCause()) is not None:
-        cause = inner
-    return " ".join(str(cause.toString()).partition("\n")[0].split())[:_REASON_LETTERS]

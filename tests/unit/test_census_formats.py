@@ -189,11 +189,14 @@ class TestDelta:
         )
         for number in range(2):
             (log / f"{number:020}.json").unlink()
+        self.write(tmp_path, 1)
         outcome = collect.collect(table("delta"), FolderFiles(tmp_path), model.ROW_GROUP)
         assert outcome.log is not None
         assert (outcome.log.checkpoint, len(outcome.log.checkpoint_files)) == (2, 1)
-        self.write(tmp_path, 1)
-        outcome = collect.collect(table("delta"), FolderFiles(tmp_path), model.ROW_GROUP, checkpoint=rows)
+        checkpoint = delta.Checkpoint(outcome.log, rows)
+        outcome = collect.collect(
+            table("delta"), FolderFiles(tmp_path), model.ROW_GROUP, checkpoint=checkpoint
+        )
         assert not outcome.failed
         before, after = facts(whole)[0], facts(outcome)[0]
         assert after["files"] == before["files"] + 3
