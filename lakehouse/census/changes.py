@@ -25,6 +25,7 @@ class Summary:
     units: int = 0
     log: Log | None = None
     unavailable: str = ""
+    version: str = ""
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,7 @@ def summary(outcome: Outcome) -> Summary:
         len(outcome.units),
         outcome.log,
         outcome.unavailable,
+        outcome.version,
     )
 
 
@@ -90,12 +92,12 @@ def changed_names(summaries: Iterable[Summary]) -> list[TableName]:
 
 
 def changes(
-    summaries: Sequence[Summary], present: Collection[TableName], stored: Collection[TableName],
+    summaries: Sequence[Summary], present: Collection[TableName], stored: Mapping[TableName, str],
     stored_digests: Mapping[Key, str],
 ) -> Changes:  # fmt: skip
     """Return what differs: a table that failed or is unchanged keeps its units.
 
-    `stored` are the tables of the previous run; `stored_digests` have the keys of those that have changed.
+    `stored` are the versions of the previous run; `stored_digests` have the keys of tables that have changed.
     """
     overwritten, deleted = set(), set()
     known_keys: dict[TableName, set[Key]] = {}
@@ -108,8 +110,8 @@ def changes(
         overwritten |= {
             key
             for key, digest in keys.items()
-            # The unit of the table has its new version, whatever else is new.
-            if key.metadata_key == GENERAL_INFO or stored_digests.get(key) != digest
+            if stored_digests.get(key) != digest
+            or (key.metadata_key == GENERAL_INFO and stored.get(entry.name) != entry.version)
         }
         deleted |= known_keys.get(entry.name, set()) - keys.keys()
     dropped = sorted(set(stored) - set(present), key=str)

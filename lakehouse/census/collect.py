@@ -62,6 +62,9 @@ def collect(
         table_contents = read()
         if level == model.ROW_GROUP:
             table_contents = _with_footers(table_contents, files)
+        if table_contents.facts.get("unreadable_files"):
+            # No version matches: the next run reads the files again.
+            version = ""
         units = contents.units(table_contents, level, version)
     except delta.CheckpointError as error:
         return Outcome(table.name, failed=_reason(error), log=error.log)
@@ -125,17 +128,25 @@ def _with_footers(table_contents: Contents, files: Files) -> Contents:
 def _footer(file: DataFile, files: Files) -> DataFile | str:
     """Return a file with its row groups, or why it has no footer; DamagedError where HDFS refuses it."""
     try:
-        tail = files.part(file.path, max(file.bytes - _TAIL_BYTES, 0), min(file.bytes, _TAIL_BYTES))
+        tail = _part(file, files, min(file.bytes, _TAIL_BYTES))
         length = parquet.footer_length(tail) + parquet.TAIL_BYTES
         if length > file.bytes:
             raise parquet.FooterError("its footer is longer than the file")
         if length > len(tail):
-            tail = files.part(file.path, file.bytes - length, length)
+            tail = _part(file, files, length)
         groups = parquet.row_groups(tail[-length : -parquet.TAIL_BYTES])
     except (MissingError, ValueError) as error:
         return _reason(error)
     rows = [group.rows or 0 for group in groups]
     return replace(file, row_groups=groups, rows=sum(rows) if file.rows is None else file.rows)
+
+
+def _part(file: DataFile, files: Files, length: int) -> bytes:
+    """Return the last bytes of a file; FooterError for fewer."""
+    tail = files.part(file.path, file.bytes - length, length)
+    if len(tail) != length:
+        raise parquet.FooterError(f"{len(tail)} of its last {length} bytes were received")
+    return tail
 
 
 def _reason(error: Exception) -> str:

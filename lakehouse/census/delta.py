@@ -135,7 +135,10 @@ def collect(
         raise DamagedError(f"{known_log.folder} has no commit {missing}")
     for version in versions:
         entry = known_log.commits[version]
-        state.apply(_actions(entry.path, files.read(entry.path)))
+        content = files.read(entry.path)
+        if len(content) != entry.bytes:
+            raise DamagedError(f"{entry.path} has {len(content)} bytes, {entry.bytes} are listed")
+        state.apply(_actions(entry.path, content))
     try:
         return _contents(table, known_log, state)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:

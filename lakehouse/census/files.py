@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterator
 from dataclasses import dataclass
+from http.client import HTTPException
 from typing import Any, Protocol
 
 from plugins.module_utils.lakehouse.webhdfs import NoAnswerError, NoPathError, WebHdfs, WebHdfsError, path_of
@@ -90,7 +91,8 @@ class HdfsFiles:
         path = _path(uri)
         try:
             with self._hdfs.reading(path, **query) as stream:
-                return stream.read(most)
+                content = stream.read(most)
+                expected = _body_length(stream)
         except NoPathError:
             raise MissingError(f"{uri} is not there") from None
         except NoAnswerError as error:
@@ -99,8 +101,11 @@ class HdfsFiles:
             if getattr(error.__cause__, "code", None) == _NOT_FOUND:
                 raise MissingError(f"{uri} is not there") from None
             raise DamagedError(str(error)) from None
-        except OSError as error:
+        except (OSError, HTTPException) as error:
             raise DamagedError(f"{uri} cannot be read: {error}") from None
+        if expected is not None and len(content) < min(expected, most):
+            raise DamagedError(f"{uri} cannot be read: {len(content)} of {expected} bytes were received")
+        return content
 
 
 _NOT_FOUND = 404
@@ -135,6 +140,12 @@ def below(files: Files, uri: str) -> Iterator[Entry]:
 def is_hidden(path: str) -> bool:
     """Return whether engines ignore a file or folder of this name."""
     return posixpath.basename(path).startswith((".", "_"))
+
+
+def _body_length(stream: Any) -> int | None:
+    """Return the Content-Length of a response; None for a chunked one, whose end is marked."""
+    length = stream.headers.get("Content-Length")
+    return int(length) if length and length.isdecimal() else None
 
 
 def _path(uri: str) -> str:

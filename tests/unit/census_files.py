@@ -20,6 +20,8 @@ class FolderFiles:
     reads: list[str] = field(default_factory=list)
     down: bool = False
     refused: str = ""
+    # The content of files of this name ends early.
+    cut: str = ""
 
     def entries(self, uri: str) -> list[Entry] | None:
         folder = self._local(uri)
@@ -49,9 +51,10 @@ class FolderFiles:
         if self.refused and uri.endswith(self.refused):
             raise DamagedError(f"OPEN {uri}: Connection refused")
         try:
-            return self._local(uri).read_bytes()
+            content = self._local(uri).read_bytes()
         except FileNotFoundError:
             raise MissingError(f"{uri} is not there") from None
+        return content[:-9] if self.cut and uri.endswith(self.cut) else content
 
     def _local(self, uri: str) -> Path:
         if self.down:

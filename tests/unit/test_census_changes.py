@@ -32,20 +32,26 @@ def summary(name: str = "t", **digests: str) -> Summary:
 
 def test_only_changed_keys_are_overwritten_and_lost_ones_deleted() -> None:
     stored = {key("GENERAL_INFO"): "0", key("a"): "1", key("b"): "1", key("gone"): "1"}
-    difference = changes.changes([summary(GENERAL_INFO="0", a="1", b="2", c="1")], {NAME}, {NAME}, stored)
+    difference = changes.changes([summary(GENERAL_INFO="0", a="1", b="2", c="1")], {NAME}, {NAME: "v1"}, stored)
     assert difference.overwritten == {key("GENERAL_INFO"), key("b"), key("c")}
     assert difference.deleted == {key("gone")}
     assert not difference.dropped
 
 
+def test_a_table_that_is_read_again_without_a_difference_is_not_written() -> None:
+    stored = {key("GENERAL_INFO"): "0", key("a"): "1"}
+    difference = changes.changes([summary(GENERAL_INFO="0", a="1")], {NAME}, {NAME: ""}, stored)
+    assert not difference
+
+
 def test_an_unchanged_and_a_failed_table_keep_their_units() -> None:
     summaries = [Summary(NAME, unchanged=True), Summary(TableName("hive", "x", "u"), failed="why")]
-    difference = changes.changes(summaries, {NAME, TableName("hive", "x", "u")}, {NAME}, {})
+    difference = changes.changes(summaries, {NAME, TableName("hive", "x", "u")}, {NAME: ""}, {})
     assert not difference
 
 
 def test_a_table_that_is_gone_is_dropped_with_all_its_keys() -> None:
-    difference = changes.changes([], set(), {NAME}, {})
+    difference = changes.changes([], set(), {NAME: ""}, {})
     [condition] = difference.delete_filters()
     assert filters.matches(condition, key("any")._asdict())
     assert not filters.matches(condition, key("any", "u")._asdict())

@@ -26,12 +26,22 @@ class NameNode(BaseHTTPRequestHandler):
         parts = urlsplit(self.path)
         path = unquote(parts.path).removeprefix("/webhdfs/v1")
         query = {name: values[0] for name, values in parse_qs(parts.query).items()}
-        if path.startswith("/data"):
+        if path == "/data/cut":
+            self.answer(200, CONTENT, cut=4)
+        elif path == "/data/chunks":
+            self.send_response(200)
+            self.send_header("Transfer-Encoding", "chunked")
+            self.end_headers()
+            self.wfile.write(b"8\r\n0123")
+            self.close_connection = True
+        elif path.startswith("/data"):
             self.answer(200, CONTENT)
         elif path == "/forbidden":
             self.answer(403, {"RemoteException": {"message": "Permission denied\n\tat java"}})
         elif path == "/odd":
             self.answer(200, {"FileStatuses": {"FileStatus": [{}]}})
+        elif query["op"] == "OPEN" and path in {"/t/cut", "/t/chunks"}:
+            self.answer(200, {"Location": f"http://{self.headers['Host']}{path.replace('/t', '/data')}"})
         elif query["op"] == "OPEN" and path == "/t/a":
             self.answer(200, {"Location": f"http://{self.headers['Host']}/data"})
         elif query["op"] == "LISTSTATUS" and (
@@ -41,12 +51,15 @@ class NameNode(BaseHTTPRequestHandler):
         else:
             self.answer(404, {"RemoteException": {"message": "File does not exist"}})
 
-    def answer(self, status: int, body: object) -> None:
+    protocol_version = "HTTP/1.1"
+
+    def answer(self, status: int, body: object, cut: int = 0) -> None:
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
         self.send_response(status)
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
-        self.wfile.write(data)
+        self.wfile.write(data[: len(data) - cut])
+        self.close_connection = True
 
     def log_message(self, *_: object) -> None:
         """Print nothing."""
@@ -83,6 +96,14 @@ def test_a_file_is_read_whole_or_in_part_up_to_a_limit(hdfs: HdfsFiles) -> None:
     assert hdfs.part("/t/a", 0, 4) == CONTENT[:4]
     with pytest.raises(DamagedError, match="more than 9 bytes"):
         hdfs.read("/t/a", 9)
+
+
+@pytest.mark.parametrize("name", ["cut", "chunks"])
+def test_a_body_that_ends_early_is_damage(hdfs: HdfsFiles, name: str) -> None:
+    with pytest.raises(DamagedError, match="cannot be read"):
+        hdfs.read(f"/t/{name}")
+    with pytest.raises(DamagedError, match="cannot be read"):
+        hdfs.part(f"/t/{name}", 0, 10)
 
 
 @pytest.mark.parametrize("path", ["/none", "hdfs://lake/t/./odd", "/a:b"])

@@ -232,6 +232,13 @@ class TestDelta:
         assert (about["files"], about["unreadable_files"]) == (2, 1)
         assert about["unreadable_file"].endswith("is not there")
 
+    def test_a_commit_of_fewer_bytes_than_listed_is_a_fault(self, tmp_path: Path) -> None:
+        self.write(tmp_path, 2)
+        commit = tmp_path / "t" / "_delta_log" / f"{1:020}.json"
+        commit.write_text(f"{commit.read_text().rstrip()}\n{json.dumps({'txn': {}})}")
+        outcome = collect.collect(table("delta"), FolderFiles(tmp_path, cut="1.json"), model.FILE)
+        assert "bytes" in outcome.failed
+
     def test_a_path_is_a_uri_in_the_log(self) -> None:
         assert delta._path("hdfs://lake/t", "p=a%20b/1.parquet") == "/t/p=a b/1.parquet"
         assert delta._path("hdfs://lake/t", "hdfs://lake/u/1.parquet") == "/u/1.parquet"
@@ -290,6 +297,9 @@ class TestHive:
         assert (about["files"], about["unreadable_files"]) == (3, 2)
         assert "rows" not in about
         assert counts(outcome)["ROW_GROUP"] == 2
+        # The next run reads the files again.
+        assert not outcome.version
+        assert not about["version"]
 
     def test_a_file_that_hdfs_refuses_is_a_fault_that_the_next_run_tries_again(self, tmp_path: Path) -> None:
         files = self.write(tmp_path, "t")
