@@ -17,6 +17,8 @@ LEVELS = (model.TABLE, model.SEGMENT, model.PARTITION, model.FILE, model.ROW_GRO
 MOST_SCHEMA_LETTERS = 1 << 20
 MOST_LOCATIONS = 1000
 MOST_COLUMN_STATISTICS = 200
+# Of 64 bits, with a sign.
+_NUMBERS = 1 << 63
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,13 @@ class Contents:
     # Partitions of the metastore, which may be without files; the others follow from the files.
     partitions: Sequence[Partition] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+def number(value: Any, name: str) -> int:
+    """Return a number of metadata as it is; ValueError unless it is an integer from 0 to 2^63 - 1."""
+    if type(value) is not int or not 0 <= value < _NUMBERS:
+        raise ValueError(f"{name} is no integer of 0 to 2^63 - 1: {str(value)[:40]}")
+    return value
 
 
 def units(contents: Contents, level: model.MetadataType, version: str) -> list[MetadataUnit]:
@@ -294,4 +303,8 @@ def _digest(listed: Sequence[MetadataUnit]) -> str:
 
 
 def _json(facts: Mapping[str, Any]) -> str:
+    """Return facts as JSON; ValueError for a number that SQL cannot read, such as a sum of 64 bits or more."""
+    for name, value in facts.items():
+        if isinstance(value, int):
+            number(int(value), name)
     return json.dumps(facts, sort_keys=True, separators=(",", ":"))

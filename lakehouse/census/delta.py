@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
 
-from lakehouse.census.contents import Contents, DataFile
+from lakehouse.census.contents import Contents, DataFile, number
 from lakehouse.census.files import MOST_ENTRIES, DamagedError, Entry, Files
 from lakehouse.census.metastore import Table
 from plugins.module_utils.lakehouse.webhdfs import path_of
@@ -180,7 +180,7 @@ def _contents(table: Table, known_log: Log, state: _State) -> Contents:
     newest = known_log.commits.get(known_log.newest)
     facts = {
         "format": "delta",
-        "format_version": int(state.protocol.get("minReaderVersion") or 1),
+        "format_version": number(state.protocol.get("minReaderVersion") or 1, "minReaderVersion"),
         "table_version": known_log.newest,
         "log_files": len(known_log.commits),
         "checkpoints": known_log.checkpoints,
@@ -205,19 +205,24 @@ def _file(table: Table, add: Mapping[str, Any], names: Mapping[str, str], keys: 
         names.get(str(key), str(key)): value for key, value in (add.get("partitionValues") or {}).items()
     }
     statistics = _statistics(add.get("stats"))
-    rows = statistics.get("numRecords")
-    vector = add.get("deletionVector") or {}
-    if isinstance(rows, int):
-        rows -= int(vector.get("cardinality") or 0)
+    rows = _rows(statistics.get("numRecords"), add.get("deletionVector") or {})
+    modified = add.get("modificationTime")
     return DataFile(
         path=_path(table.location, str(add["path"])),
-        bytes=int(add["size"]),
+        bytes=number(add["size"], "size"),
         partition=tuple((key, _value(by_name.get(key))) for key in keys),
-        rows=rows if isinstance(rows, int) else None,
+        rows=rows,
         format="parquet",
-        modified=int(add["modificationTime"]) if add.get("modificationTime") is not None else None,
+        modified=None if modified is None else number(modified, "modificationTime"),
         columns_statistics=_columns_statistics(statistics, names),
     )
+
+
+def _rows(rows: Any, vector: Mapping[str, Any]) -> int | None:
+    """Return the rows of a file without those that its deletion vector deletes; None if unknown."""
+    if rows is None:
+        return None
+    return number(number(rows, "numRecords") - number(vector.get("cardinality") or 0, "cardinality"), "rows")
 
 
 def _value(value: Any) -> str:

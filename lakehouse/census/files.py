@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from http.client import HTTPException
 from typing import Any, Protocol
 
+from lakehouse.census.contents import number
 from plugins.module_utils.lakehouse.webhdfs import NoAnswerError, NoPathError, WebHdfs, WebHdfsError, path_of
 
 # Of one file of metadata.
@@ -159,7 +160,7 @@ def _entry(folder: str, row: Any) -> Entry:
     name = str(row["pathSuffix"])
     return Entry(
         posixpath.join(folder, name) if name else folder,
-        int(row["length"]),
-        int(row["modificationTime"]),
+        number(row["length"], "length"),
+        number(row["modificationTime"], "modificationTime"),
         row["type"] == "DIRECTORY",
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import posixpath
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -15,6 +16,8 @@ from lakehouse.census.files import DamagedError, Entry, Files
 from lakehouse.census.metastore import HivePartition, Table
 from plugins.module_utils.lakehouse.webhdfs import path_of
 
+# Of 64 bits.
+_STATISTIC = re.compile(r"[0-9]{1,18}")
 # Names in a table's facts.
 _SHOWN = 20
 _FORMATS = {"parquet": "parquet", "orc": "orc", "avro": "avro", "rcfile": "rcfile", "text": "text"}
@@ -164,4 +167,5 @@ def _format(input_format: str) -> str:
 
 
 def _number(text: str | None) -> int | None:
-    return int(text) if text and text.lstrip("-").isdecimal() else None
+    """Return a statistic of the metastore; None where there is none, or text of a user."""
+    return int(text) if text and _STATISTIC.fullmatch(text) else None

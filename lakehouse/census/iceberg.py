@@ -15,7 +15,7 @@ from typing import Any
 from uuid import UUID
 
 from lakehouse.catalog import avro, readable
-from lakehouse.census.contents import Contents, DataFile, RowGroup
+from lakehouse.census.contents import Contents, DataFile, RowGroup, number
 from lakehouse.census.files import MOST_ENTRIES, DamagedError, Files
 from lakehouse.census.metastore import Table
 from plugins.module_utils.lakehouse.webhdfs import path_of
@@ -91,14 +91,14 @@ def _contents(table: Table, metadata: Mapping[str, Any], files: Files) -> Conten
     snapshots = metadata.get("snapshots") or ()
     facts = {
         "format": "iceberg",
-        "format_version": int(metadata.get("format-version") or 1),
+        "format_version": number(metadata.get("format-version") or 1, "format-version"),
         "snapshots": len(snapshots),
-        "oldest_snapshot": min((int(row["timestamp-ms"]) for row in snapshots), default=None),
+        "oldest_snapshot": min((_time(row) for row in snapshots), default=None),
         "references": len(refs),
         "manifests": len(manifests),
         "metadata_log": len(metadata.get("metadata-log") or ()),
         "file_formats": sorted({file.format for file in listed}),
-        "last_commit": int(snapshot["timestamp-ms"]) if snapshot else None,
+        "last_commit": _time(snapshot) if snapshot else None,
     }
     return Contents(
         name=table.name,
@@ -107,10 +107,14 @@ def _contents(table: Table, metadata: Mapping[str, Any], files: Files) -> Conten
         owner=table.owner,
         schema=json.dumps(schema, separators=(",", ":")),
         partition_keys={field.name: field.transform for field in current_spec},
-        modified=int(metadata.get("last-updated-ms") or 0) or None,
+        modified=number(metadata.get("last-updated-ms") or 0, "last-updated-ms") or None,
         files=listed,
         facts=facts,
     )
+
+
+def _time(snapshot: Mapping[str, Any]) -> int:
+    return number(snapshot["timestamp-ms"], "timestamp-ms")
 
 
 def current_schema(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -187,9 +191,9 @@ def _files(manifest: _Manifest, specs: Mapping[int, Sequence[SpecField]], files:
         listed.append(
             DataFile(
                 path=path_of(str(path)) or str(path),
-                bytes=int(size),
+                bytes=number(size, "file_size_in_bytes"),
                 partition=partition,
-                rows=int(rows),
+                rows=number(rows, "record_count"),
                 format=str(kind).lower(),
                 row_groups=_row_groups(str(kind), offsets, int(size), int(rows)),
                 content=_CONTENTS.get(int(content or 0), "data"),

@@ -19,6 +19,7 @@ MOST_FOOTER_BYTES = 32 << 20
 # Values of a footer: a small one of a hostile writer names no more than it has bytes.
 _MOST_DEPTH = 32
 _VARINT_BITS = 63
+_NUMBERS = 1 << 63
 # Types of the compact protocol.
 _STOP, _TRUE, _FALSE, _BYTE, _I16, _I32, _I64, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = range(13)
 _LONG_LIST = 15
@@ -68,7 +69,7 @@ def _row_group(group: Any) -> RowGroup:
     starts = [chunk.get(_DICTIONARY_PAGE) or chunk.get(_DATA_PAGE, 0) for chunk in chunks]
     compressed = group.get(_COMPRESSED) or sum(chunk.get(_COLUMN_COMPRESSED, 0) for chunk in chunks)
     values = (group.get(_OFFSET) or min(starts, default=0), compressed, group.get(_GROUP_ROWS))
-    if not all(isinstance(value, int) and value >= 0 for value in values):
+    if not all(isinstance(value, int) and 0 <= value < _NUMBERS for value in values):
         raise FooterError("a row group has no numbers")
     return RowGroup(*values)
 

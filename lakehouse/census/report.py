@@ -42,7 +42,7 @@ class Kind:
 
 
 def _number(name: str) -> str:
-    return f"CAST(get_json_object(additional_metadata, '$.{name}') AS BIGINT)"
+    return f"try_cast(get_json_object(additional_metadata, '$.{name}') AS BIGINT)"
 
 
 _TABLE = "storage_plugin, workspace, table_name"
@@ -65,10 +65,11 @@ def _of_tables(fact: str, condition: str) -> Callable[[str, Limits, int], str]:
 def _small_files(units: str, limits: Limits, _: int) -> str:
     """Return the query of tables with segments of many files that are small on average."""
     return (
-        f"SELECT {_TABLE}, concat(sum(files), ' files of ', sum(bytes) DIV sum(files) DIV 1024,"
-        " ' KiB on average, in ', count(*), ' segments') AS fact, sum(files) AS files, sum(bytes) AS bytes"
+        f"SELECT {_TABLE}, concat(try_sum(files), ' files of ', try_sum(bytes) DIV try_sum(files) DIV 1024,"
+        " ' KiB on average, in ', count(*), ' segments') AS fact, try_sum(files) AS files,"
+        " try_sum(bytes) AS bytes"
         f" FROM (SELECT {_TABLE}, {_SIZE} FROM {units} WHERE metadata_type = 'SEGMENT')"
-        f" WHERE files >= {limits.small_files} AND bytes < files * {limits.small_file_bytes}"
+        f" WHERE files >= {limits.small_files} AND bytes < try_multiply(files, {limits.small_file_bytes})"
         f" GROUP BY {_TABLE}"
     )
 
@@ -78,8 +79,8 @@ def _skew(units: str, limits: Limits, _: int) -> str:
     return (
         f"SELECT {_TABLE}, concat('the largest of ', count(*), ' partitions, ',"
         " max_by(metadata_identifier, bytes), ', has ', max(bytes) DIV 1048576, ' MiB, the median ',"
-        " CAST(median(bytes) AS BIGINT) DIV 1048576, ' MiB') AS fact, sum(files) AS files,"
-        f" sum(bytes) AS bytes FROM (SELECT {_TABLE}, metadata_identifier, {_SIZE} FROM {units}"
+        " try_cast(median(bytes) AS BIGINT) DIV 1048576, ' MiB') AS fact, try_sum(files) AS files,"
+        f" try_sum(bytes) AS bytes FROM (SELECT {_TABLE}, metadata_identifier, {_SIZE} FROM {units}"
         f" WHERE metadata_type = 'PARTITION') GROUP BY {_TABLE}"
         f" HAVING max(bytes) >= {limits.skew_bytes} AND max(bytes) > {limits.skew_factor} * median(bytes)"
     )
@@ -146,7 +147,7 @@ KINDS = (
         "many_manifests", WARNING,
         _of_tables(
             f"concat({_number('manifests')}, ' manifests of ', {_number('files')}, ' files')",
-            f"{_number('manifests')} > {{manifests}} AND {_number('manifests')} * 10 > {_number('files')}",
+            f"{_number('manifests')} > {{manifests}} AND try_multiply({_number('manifests')}, 10) > {_number('files')}",
         ),
         {"iceberg": "CALL iceberg.system.rewrite_manifests(table => '{name}')"},
     ),
@@ -170,7 +171,7 @@ KINDS = (
     Kind(
         "idle", INFO,
         _of_tables(
-            f"concat('no commit for ', ({{now}} - {_number('last_commit')}) DIV {_DAY}, ' days')",
+            f"concat('no commit for ', try_subtract({{now}}, {_number('last_commit')}) DIV {_DAY}, ' days')",
             f"{_number('last_commit')} < {{idle_since}}",
         ),
         {},
@@ -205,9 +206,9 @@ def findings(
                 kind.severity,
                 row["storage_plugin"],
                 f"{row['workspace']}.{row['table_name']}",
-                str(row["fact"]),
-                int(row["files"]),
-                int(row["bytes"]),
+                str(row["fact"] or ""),
+                int(row["files"] or 0),
+                int(row["bytes"] or 0),
                 kind.statements.get(row["storage_plugin"], "").format(name=name),
             )
 
@@ -215,7 +216,8 @@ def findings(
 def sizes(units: str, group: str) -> str:
     """Return the query of the number, the files and the bytes of tables by a column."""
     return (
-        f"SELECT coalesce({group}, '') AS name, count(*) AS tables, sum(files) AS files, sum(bytes) AS bytes"
+        f"SELECT coalesce({group}, '') AS name, count(*) AS tables,"
+        " coalesce(try_sum(files), 0) AS files, coalesce(try_sum(bytes), 0) AS bytes"
         f" FROM (SELECT {group}, {_SIZE} FROM {units} WHERE metadata_key = 'GENERAL_INFO')"
         f" GROUP BY {group} ORDER BY bytes DESC, name LIMIT {MOST_FINDINGS}"
     )

@@ -100,6 +100,15 @@ class TestIceberg:
         assert "\n" not in outcome.failed
         assert not outcome.units
 
+    @pytest.mark.parametrize("time", [2**63, -1, 1e30, "1", True])
+    @pytest.mark.parametrize("field", ["timestamp-ms", "last-updated-ms", "format-version"])
+    def test_a_number_beyond_64_bits_is_a_fault(self, tmp_path: Path, time: Any, field: str) -> None:
+        snapshots = Written().metadata()["snapshots"]
+        changes = {field: time} if field != "timestamp-ms" else {"snapshots": [{**snapshots[0], field: time}]}
+        outcome = collect.collect(self.table(), self.files(tmp_path, Written(changes=changes)), model.FILE)
+        assert "is damaged" in outcome.failed
+        assert not outcome.units
+
     def test_a_table_elsewhere_is_a_fault(self, tmp_path: Path) -> None:
         elsewhere = table("iceberg", parameters={"metadata_location": "s3://bucket/1.metadata.json"})
         outcome = collect.collect(elsewhere, FolderFiles(tmp_path), model.FILE)
@@ -216,6 +225,12 @@ class TestDelta:
             '{"metaData": {"partitionColumns": 5}}', '{"add": {"path": "\\ud800", "size": 1}}',
             '{"add": {"path": "a", "size": 1, "partitionValues": [1]}}',
             '{"add": {"path": "a", "size": 1, "modificationTime": 99999999999999999999}}',
+            '{"add": {"path": "a", "size": 1e30}}', '{"add": {"path": "a", "size": -1}}',
+            '{"add": {"path": "a", "size": 9223372036854775808}}', '{"add": {"path": "a", "size": true}}',
+            '{"add": {"path": "a", "size": 1, "stats": "{\\"numRecords\\": 1e400}"}}',
+            '{"add": {"path": "a", "size": 1, "stats": "{\\"numRecords\\": 99999999999999999999}"}}',
+            '{"add": {"path": "a", "size": 9223372036854775807}}\n'
+            '{"add": {"path": "b", "size": 9223372036854775807}}',
         ],
     )  # fmt: skip
     def test_a_hostile_commit_is_a_fault_of_one_line(self, tmp_path: Path, line: str) -> None:
@@ -317,6 +332,12 @@ class TestHive:
         assert not files.reads
         os.utime(tmp_path / "t/ds=1/1.parquet", (1, 1))
         assert not collected(described, files, known=version).unchanged
+
+    @pytest.mark.parametrize("text", ["--5", "-5", "99999999999999999999", "1e5", "", "٣"])
+    def test_text_in_place_of_a_statistic_is_ignored(self, tmp_path: Path, text: str) -> None:
+        described = hive_table([], parameters={"numFiles": text, "numRows": text})
+        [about] = facts(collected(described, self.write(tmp_path, "t")))
+        assert (about["statistics_files"], about["statistics_rows"]) == (None, None)
 
     def test_a_table_without_its_folder_is_a_fault(self, tmp_path: Path) -> None:
         outcome = collect.collect(hive_table([]), FolderFiles(tmp_path), model.FILE)
