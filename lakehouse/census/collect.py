@@ -23,7 +23,7 @@ _AT_ONCE = 4
 _TAIL_BYTES = 32 << 10
 _REASON_LETTERS = 300
 # What is wrong with a table whose metadata is not what it should be.
-_OF_ONE_TABLE = (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError)
+_OF_ONE_TABLE = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
 
 
 @dataclass(frozen=True)

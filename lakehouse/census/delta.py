@@ -141,7 +141,7 @@ def collect(
         state.apply(_actions(entry.path, content))
     try:
         return _contents(table, known_log, state)
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
         raise DamagedError(f"{known_log.folder} is damaged: {str(error) or type(error).__name__}") from None
 
 

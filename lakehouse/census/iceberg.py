@@ -23,6 +23,8 @@ from plugins.module_utils.lakehouse.webhdfs import path_of
 # Of a snapshot; an old table of many small commits has thousands.
 _MOST_MANIFESTS = 20_000
 _MOST_SPEC_FIELDS = 100
+# Of a decimal, as of its digits.
+_MOST_SCALE = 38
 _CONTENTS = {0: "data", 1: "position deletes", 2: "equality deletes"}
 _DELETED = 2
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -67,7 +69,7 @@ def collect(table: Table, files: Files) -> Contents:
         return _contents(table, metadata, files)
     except avro.DamagedAvroError as error:
         raise DamagedError(f"a manifest of {place} is damaged: {error}") from None
-    except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
         raise DamagedError(f"{place} is damaged: {str(error) or type(error).__name__}") from None
 
 
@@ -262,7 +264,12 @@ def _integer_text(kind: str, value: int) -> str:
 def _bytes_text(kind: str, value: bytes) -> str:
     if kind.startswith("decimal"):
         scale = int(kind.rstrip(") ").rpartition(",")[2])
-        return str(Decimal(int.from_bytes(value, "big", signed=True)).scaleb(-scale))
+        if not 0 <= scale <= _MOST_SCALE:
+            raise DamagedError(f"a partition field has the type {kind[:40]}")
+        unscaled = int.from_bytes(value, "big", signed=True)
+        digits = tuple(map(int, str(abs(unscaled))))
+        # Exact, unlike the arithmetic of a context.
+        return str(Decimal((int(unscaled < 0), digits, -scale)))
     if kind == "uuid":
         return str(UUID(bytes=value))
     return base64.b64encode(value).decode()

@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, NamedTuple
-from urllib.parse import quote
+from urllib.parse import quote_plus
 
 
 class MetadataType(StrEnum):
@@ -160,8 +160,9 @@ def partition_key(name: str) -> str:
 
 
 def fits(name: str) -> bool:
-    """Return whether a name can be that of a folder of the units' table."""
-    return len(quote(name, safe="", errors="replace")) <= MOST_KEY_BYTES
+    """Return whether a name can be that of a folder of the units' table, which Java's URLEncoder encodes."""
+    encoded = quote_plus(name, safe="*", errors="replace").replace("~", "%7E")
+    return len(encoded) <= MOST_KEY_BYTES
 
 
 def _plain(value: Any) -> Any:

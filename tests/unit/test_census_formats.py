@@ -135,6 +135,30 @@ class TestIceberg:
     def test_a_date_beyond_those_of_python_is_a_number(self) -> None:
         assert SpecField("f", "day", "date").text(10**8) == str(10**8)
 
+    def test_a_decimal_is_exact(self) -> None:
+        field = SpecField("f", "identity", "decimal(38, 10)")
+        greatest = 10**38 - 1
+        texts = [field.text(value.to_bytes(16, "big", signed=True)) for value in (greatest, greatest - 1, -greatest)]
+        assert texts == [f"{'9' * 28}.{'9' * 10}", f"{'9' * 28}.{'9' * 9}8", f"-{'9' * 28}.{'9' * 10}"]
+
+    def test_a_type_of_a_partition_that_python_cannot_count_is_a_fault(self, tmp_path: Path) -> None:
+        schema = [{"id": 1, "name": "id", "type": "int"}, {"id": 2, "name": "p", "type": "decimal(9, 3000000)"}]
+        files = self.files(tmp_path, Written(schema))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(iceberg.avro, "read", self.of_bytes(iceberg.avro.read))
+            outcome = collect.collect(self.table(), files, model.FILE)
+        assert outcome.failed
+
+    @staticmethod
+    def of_bytes(read: Any) -> Any:
+        """Return a reader of Avro files whose last text is bytes, as that of a decimal."""
+
+        def changed(content: bytes, fields: Any, *more: Any) -> Any:
+            for row in read(content, fields, *more):
+                yield (*row[:-1], b"\x01") if row[-1] == "a" else row
+
+        return changed
+
     def test_decimals_uuids_and_bytes_have_a_text(self) -> None:
         assert SpecField("f", "identity", "decimal(9, 2)").text(b"\x96") == "-1.06"
         assert SpecField("f", "identity", "binary").text(b"\x01\x02") == "AQI="

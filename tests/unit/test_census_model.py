@@ -126,6 +126,12 @@ def test_any_partition_has_a_key_that_is_the_name_of_a_folder(name: str) -> None
         assert key == name
 
 
+@pytest.mark.parametrize(("letter", "letters"), [("~", 3), ("*", 1), (" ", 1), ("ä", 6), ("=", 3), ("_", 1)])
+def test_a_key_is_measured_as_java_encodes_it(letter: str, letters: int) -> None:
+    assert model.fits(letter * (model.MOST_KEY_BYTES // letters))
+    assert not model.fits(letter * (model.MOST_KEY_BYTES // letters + 1))
+
+
 def test_long_keys_of_one_beginning_differ() -> None:
     assert model.partition_key("ä" * 500) != model.partition_key("ä" * 501)
 
