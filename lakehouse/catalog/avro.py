@@ -26,6 +26,8 @@ MOST_BYTES = 512 << 20
 _MOST_BLOCK_BYTES = 16 << 20
 # The limit of a schema's types: named types that contain each other multiply.
 _MOST_TYPES = 10_000
+# The limit of an array that is read, such as the split offsets of a file.
+_MOST_ITEMS = 100_000
 _VARINT_BITS = 63
 _SEVEN_BITS, _MORE = 0x7F, 0x80
 
@@ -350,6 +352,8 @@ def _array(decode: _Decode) -> _Decode:
                 _, position = _length(block, position)
             if abs(count) > len(block) - position:
                 raise DamagedAvroError("an array is longer than what it is in")
+            if len(items) + abs(count) > _MOST_ITEMS:
+                raise DamagedAvroError(f"an array has more than {_MOST_ITEMS} items")
             for _ in range(abs(count)):
                 item, position = decode(block, position)
                 items.append(item)

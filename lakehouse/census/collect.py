@@ -17,8 +17,8 @@ from lakehouse.census.model import MetadataType, MetadataUnit
 # A change of what is collected makes every table a changed one.
 LAYOUT = 1
 FORMATS = ("iceberg", "delta", "hive")
-# Requests for footers at a time, which mostly wait.
-_AT_ONCE = 4
+# Threads that read footers, which mostly wait, and the files of a batch.
+_THREADS, _BATCH_FILES = 4, 100
 # The last bytes of a file that are read at once: most footers are shorter.
 _TAIL_BYTES = 32 << 10
 _REASON_LETTERS = 300
@@ -110,9 +110,15 @@ def _with_footers(table_contents: Contents, files: Files) -> Contents:
     ]  # fmt: skip
     if not waiting or table_contents.table_type == "ICEBERG":
         return table_contents
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        footers = list(pool.map(lambda file: _footer(file, files), waiting))
-    read = {file.path: footer for file, footer in zip(waiting, footers, strict=True)}
+    read: dict[str, DataFile | str] = {}
+    count = contents.UnitCount()
+    with ThreadPoolExecutor(_THREADS) as pool:
+        # In batches, so that too many row groups end the requests.
+        for start in range(0, len(waiting), _BATCH_FILES):
+            batch = waiting[start : start + _BATCH_FILES]
+            for file, footer in zip(batch, pool.map(lambda file: _footer(file, files), batch), strict=True):
+                read[file.path] = footer
+                count.add([footer if isinstance(footer, DataFile) else file])
     faults = [(path, footer) for path, footer in read.items() if isinstance(footer, str)]
     facts = {**table_contents.facts, "unreadable_files": len(faults)}
     if faults:

@@ -17,6 +17,8 @@ LEVELS = (model.TABLE, model.SEGMENT, model.PARTITION, model.FILE, model.ROW_GRO
 MOST_SCHEMA_LETTERS = 1 << 20
 MOST_LOCATIONS = 1000
 MOST_COLUMN_STATISTICS = 200
+# Of a table; row groups are counted while they are read.
+MOST_UNITS = 1_000_000
 # Of 64 bits, with a sign.
 _NUMBERS = 1 << 63
 
@@ -94,6 +96,19 @@ def number(value: Any, name: str) -> int:
     return value
 
 
+class UnitCount:
+    """The number of units of a table so far; ValueError for too many."""
+
+    def __init__(self) -> None:
+        self.units = 0
+
+    def add(self, files: Iterable[DataFile]) -> None:
+        """Count files and their row groups."""
+        self.units += sum(1 + len(file.row_groups) for file in files)
+        if self.units > MOST_UNITS:
+            raise ValueError(f"it has more than {MOST_UNITS} files and row groups")
+
+
 def units(contents: Contents, level: model.MetadataType, version: str) -> list[MetadataUnit]:
     """Return the units of a table down to a level: first its own, then those of each key, sorted.
 
@@ -101,6 +116,7 @@ def units(contents: Contents, level: model.MetadataType, version: str) -> list[M
     have changed.
     """
     depth = LEVELS.index(level)
+    UnitCount().add(contents.files)
     listed = [_table(contents, version)]
     if depth == 0:
         return listed

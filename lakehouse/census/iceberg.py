@@ -15,7 +15,7 @@ from typing import Any
 from uuid import UUID
 
 from lakehouse.catalog import avro, readable
-from lakehouse.census.contents import Contents, DataFile, RowGroup, number
+from lakehouse.census.contents import Contents, DataFile, RowGroup, UnitCount, number
 from lakehouse.census.files import MOST_ENTRIES, DamagedError, Files
 from lakehouse.census.metastore import Table
 from plugins.module_utils.lakehouse.webhdfs import path_of
@@ -85,10 +85,13 @@ def _contents(table: Table, metadata: Mapping[str, Any], files: Files) -> Conten
     current_spec = specs.get(int(metadata.get("default-spec-id") or 0), ())
     manifests = list(_manifests(snapshot, files)) if snapshot else []
     listed: list[DataFile] = []
+    count = UnitCount()
     for manifest in manifests:
-        if len(listed) > MOST_ENTRIES:
-            raise DamagedError(f"its snapshot has more than {MOST_ENTRIES} files")
-        listed += _files(manifest, specs, files)
+        for file in _files(manifest, specs, files):
+            count.add([file])
+            listed.append(file)
+            if len(listed) > MOST_ENTRIES:
+                raise DamagedError(f"its snapshot has more than {MOST_ENTRIES} files")
     refs = metadata.get("refs") or {}
     snapshots = metadata.get("snapshots") or ()
     facts = {
@@ -179,31 +182,28 @@ def _manifests(snapshot: Mapping[str, Any], files: Files) -> Iterator[_Manifest]
             yield _Manifest(str(path), int(spec or 0))
 
 
-def _files(manifest: _Manifest, specs: Mapping[int, Sequence[SpecField]], files: Files) -> list[DataFile]:
+def _files(manifest: _Manifest, specs: Mapping[int, Sequence[SpecField]], files: Files) -> Iterator[DataFile]:
     spec = specs.get(manifest.spec)
     if spec is None:
         raise DamagedError(f"{manifest.path} has the unknown partition spec {manifest.spec}")
     fields = [*_FILE_FIELDS, *((*_PARTITION, avro_name(field.name)) for field in spec)]
-    listed = []
     for row in avro.read(files.read(manifest.path), fields):
         status, content, path, kind, rows, size, offsets, *values = row
         if status == _DELETED:
             continue
-        partition = tuple((field.name, field.text(value)) for field, value in zip(spec, values, strict=True))
-        listed.append(
-            DataFile(
-                path=path_of(str(path)) or str(path),
-                bytes=number(size, "file_size_in_bytes"),
-                partition=partition,
-                rows=number(rows, "record_count"),
-                format=str(kind).lower(),
-                row_groups=_row_groups(str(kind), offsets, int(size), int(rows)),
-                content=_CONTENTS.get(int(content or 0), "data"),
-            )
+        size = number(size, "file_size_in_bytes")
+        rows = number(rows, "record_count")
+        yield DataFile(
+            path=path_of(str(path)) or str(path),
+            bytes=size,
+            partition=tuple(
+                (field.name, field.text(value)) for field, value in zip(spec, values, strict=True)
+            ),
+            rows=rows,
+            format=str(kind).lower(),
+            row_groups=_row_groups(str(kind), offsets, size, rows),
+            content=_CONTENTS.get(int(content or 0), "data"),
         )
-        if len(listed) > MOST_ENTRIES:
-            raise DamagedError(f"{manifest.path} has more than {MOST_ENTRIES} files")
-    return listed
 
 
 def _row_groups(kind: str, offsets: Sequence[int] | None, size: int, rows: int) -> tuple[RowGroup, ...]:

@@ -7,7 +7,8 @@ ColumnMetaData) and the compact protocol of Apache Thrift (doc/specs/thrift-comp
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from lakehouse.census.contents import RowGroup
@@ -16,7 +17,8 @@ MAGIC = b"PAR1"
 # The last bytes of a file: the length of its footer, and the magic number.
 TAIL_BYTES = 8
 MOST_FOOTER_BYTES = 32 << 20
-# Values of a footer: a small one of a hostile writer names no more than it has bytes.
+# Values of a footer that are built: numbers, structs and lists. A hostile footer has one per byte.
+MOST_VALUES = 4_000_000
 _MOST_DEPTH = 32
 _VARINT_BITS = 63
 _NUMBERS = 1 << 63
@@ -49,14 +51,15 @@ def footer_length(tail: bytes) -> int:
 
 def row_groups(footer: bytes) -> tuple[RowGroup, ...]:
     """Return the row groups of a footer, without its last bytes; FooterError."""
+    data = memoryview(footer)
     try:
-        metadata, _ = _struct(memoryview(footer), 0, 0)
+        metadata, _ = _Reader(data).struct(0, 0, _FILE)
     except (LookupError, struct.error) as error:
         raise FooterError(f"its footer is cut: {type(error).__name__}") from None
-    listed = metadata.get(_ROW_GROUPS, [])
-    if not isinstance(metadata.get(_ROWS), int) or not isinstance(listed, list):
+    groups = metadata.get(_ROW_GROUPS, [])
+    if not isinstance(metadata.get(_ROWS), int) or not isinstance(groups, list):
         raise FooterError("its footer has no number of rows")
-    return tuple(_row_group(group) for group in listed)
+    return tuple(groups)
 
 
 def _row_group(group: Any) -> RowGroup:
@@ -74,90 +77,126 @@ def _row_group(group: Any) -> RowGroup:
     return RowGroup(*values)
 
 
-def _struct(data: memoryview, position: int, depth: int) -> tuple[dict[int, Any], int]:
-    """Return the fields of a struct by id, and the position behind it."""
-    if depth > _MOST_DEPTH:
-        raise FooterError("its footer is nested too deeply")
-    fields: dict[int, Any] = {}
-    number = 0
-    while True:
-        header = data[position]
-        position += 1
-        kind, delta = header & _LOW, header >> _HIGH
-        if kind == _STOP:
-            return fields, position
-        if delta:
-            number += delta
-        else:
-            number, position = _zigzag(data, position)
-        if kind in {_TRUE, _FALSE}:
-            fields[number] = kind == _TRUE
-        else:
-            fields[number], position = _value(kind, data, position, depth + 1)
+@dataclass(frozen=True)
+class _Fields:
+    """The fields of a struct to build by id, with those of the struct in them; every other is skipped.
+
+    `convert` replaces the struct as soon as it is read.
+    """
+
+    nested: Mapping[int, _Fields | None]
+    convert: Callable[[Any], Any] | None = None
 
 
-def _value(kind: int, data: memoryview, position: int, depth: int) -> tuple[Any, int]:
-    reader = _READERS.get(kind)
-    if reader is None:
-        raise FooterError(f"its footer has a value of the unknown type {kind}")
-    return reader(data, position, depth)
+_CHUNK = _Fields({_META_DATA: _Fields(dict.fromkeys((_COLUMN_COMPRESSED, _DATA_PAGE, _DICTIONARY_PAGE)))})
+_GROUP = _Fields(
+    {_COLUMNS: _CHUNK, **dict.fromkeys((_BYTES, _GROUP_ROWS, _OFFSET, _COMPRESSED))}, _row_group
+)
+_FILE = _Fields({_ROWS: None, _ROW_GROUPS: _GROUP})
 
 
-def _list(data: memoryview, position: int, depth: int) -> tuple[list[Any], int]:
-    if depth > _MOST_DEPTH:
-        raise FooterError("its footer is nested too deeply")
-    header = data[position]
-    position += 1
-    count, kind = header >> _HIGH, header & _LOW
-    if count == _LONG_LIST:
-        count, position = _varint(data, position)
-    # Each item has a byte or more.
-    if count > len(data) - position:
-        raise FooterError("a list is longer than its footer")
-    items = []
-    for _ in range(count):
-        if kind in {_TRUE, _FALSE}:
-            item, position = data[position] == _TRUE, position + 1
-        else:
-            item, position = _value(kind, data, position, depth + 1)
-        items.append(item)
-    return items, position
+class _Reader:
+    """A reader of Thrift's compact protocol; FooterError, LookupError."""
 
+    def __init__(self, data: memoryview) -> None:
+        self._data = data
+        self._remaining = MOST_VALUES
 
-def _map(data: memoryview, position: int, depth: int) -> tuple[None, int]:
-    """Skip a map: no struct that is read has one."""
-    count, position = _varint(data, position)
-    if count > len(data) - position:
-        raise FooterError("a map is longer than its footer")
-    if count:
-        kinds = data[position]
-        position += 1
+    def struct(self, position: int, depth: int, fields: _Fields | None) -> tuple[Any, int]:
+        """Return some fields of a struct by id, and the position behind it; none without `fields`."""
+        if depth > _MOST_DEPTH:
+            raise FooterError("its footer is nested too deeply")
+        data, nested = self._data, fields.nested if fields else {}
+        values: dict[int, Any] = {}
+        number = 0
+        while (header := data[position]) & _LOW != _STOP:
+            position += 1
+            kind, delta = header & _LOW, header >> _HIGH
+            if delta:
+                number += delta
+            else:
+                number, position = _zigzag(data, position)
+            if kind in {_TRUE, _FALSE}:
+                continue
+            if number in nested:
+                values[number], position = self._value(kind, position, depth + 1, nested[number])
+            else:
+                position = self._skip(kind, position, depth + 1)
+        if fields is None:
+            return None, position + 1
+        return (fields.convert(values) if fields.convert else values), position + 1
+
+    def _value(self, kind: int, position: int, depth: int, fields: _Fields | None) -> tuple[Any, int]:
+        """Return a number, a struct or a list of them, and the position behind it; None for another value."""
+        self._remaining -= 1
+        if self._remaining < 0:
+            raise FooterError(f"its footer has more than {MOST_VALUES} values")
+        if kind in {_I16, _I32, _I64}:
+            return _zigzag(self._data, position)
+        if fields and kind == _STRUCT:
+            return self.struct(position, depth, fields)
+        if fields and kind == _LIST:
+            return self._list(position, depth, fields)
+        return None, self._skip(kind, position, depth)
+
+    def _list(self, position: int, depth: int, fields: _Fields) -> tuple[list[Any], int]:
+        count, kind, position = self._header(position)
+        if kind != _STRUCT:
+            raise FooterError("a list has no structs")
+        items = []
         for _ in range(count):
-            for kind in (kinds >> _HIGH, kinds & _LOW):
-                if kind in {_TRUE, _FALSE}:
-                    position += 1
-                else:
-                    _, position = _value(kind, data, position, depth + 1)
-    return None, position
+            item, position = self._value(kind, position, depth + 1, fields)
+            items.append(item)
+        return items, position
 
+    def _header(self, position: int) -> tuple[int, int, int]:
+        """Return the number and the type of the items of a list, and their position."""
+        header = self._data[position]
+        position += 1
+        count, kind = header >> _HIGH, header & _LOW
+        if count == _LONG_LIST:
+            count, position = _varint(self._data, position)
+        self._check(count, position)
+        return count, kind, position
 
-def _bytes(data: memoryview, position: int, _: int) -> tuple[memoryview, int]:
-    length, position = _varint(data, position)
-    if length > len(data) - position:
-        raise FooterError("a text is longer than its footer")
-    return data[position : position + length], position + length
+    def _check(self, count: int, position: int) -> None:
+        """Check a number of items or bytes: each item has a byte or more."""
+        if count > len(self._data) - position:
+            raise FooterError("a value is longer than its footer")
 
+    def _skip(self, kind: int, position: int, depth: int) -> int:
+        """Return the position behind a value, without building it."""
+        if depth > _MOST_DEPTH:
+            raise FooterError("its footer is nested too deeply")
+        if kind in {_TRUE, _FALSE, _BYTE}:
+            return position + 1
+        if kind in {_I16, _I32, _I64}:
+            return _varint(self._data, position)[1]
+        if kind == _DOUBLE:
+            return position + 8
+        if kind == _BINARY:
+            length, position = _varint(self._data, position)
+            self._check(length, position)
+            return position + length
+        if kind == _STRUCT:
+            return self.struct(position, depth, None)[1]
+        if kind in {_LIST, _SET}:
+            count, item, position = self._header(position)
+            return self._skip_all((item,), count, position, depth)
+        if kind == _MAP:
+            count, position = _varint(self._data, position)
+            self._check(count, position)
+            if not count:
+                return position
+            kinds = self._data[position]
+            return self._skip_all((kinds >> _HIGH, kinds & _LOW), count, position + 1, depth)
+        raise FooterError(f"its footer has a value of the unknown type {kind}")
 
-def _double(data: memoryview, position: int, _: int) -> tuple[float, int]:
-    return float(struct.unpack_from("<d", data, position)[0]), position + 8
-
-
-def _integer(data: memoryview, position: int, _: int) -> tuple[int, int]:
-    return _zigzag(data, position)
-
-
-def _byte(data: memoryview, position: int, _: int) -> tuple[int, int]:
-    return data[position], position + 1
+    def _skip_all(self, kinds: tuple[int, ...], count: int, position: int, depth: int) -> int:
+        for _ in range(count):
+            for kind in kinds:
+                position = self._skip(kind, position, depth + 1)
+        return position
 
 
 def _zigzag(data: memoryview, position: int) -> tuple[int, int]:
@@ -176,14 +215,3 @@ def _varint(data: memoryview, position: int) -> tuple[int, int]:
         shift += 7
         if shift > _VARINT_BITS:
             raise FooterError("a number is too long")
-
-
-_READERS: dict[int, Callable[[memoryview, int, int], tuple[Any, int]]] = {
-    _BYTE: _byte,
-    **dict.fromkeys((_I16, _I32, _I64), _integer),
-    _DOUBLE: _double,
-    _BINARY: _bytes,
-    **dict.fromkeys((_LIST, _SET), _list),
-    _MAP: _map,
-    _STRUCT: _struct,
-}

@@ -57,6 +57,23 @@ def counts(outcome: Outcome) -> dict[str, int]:
     return {kind: kinds.count(kind) for kind in sorted(set(kinds))}
 
 
+@pytest.mark.parametrize("kind", ["hive", "delta", "iceberg"])
+def test_a_table_of_too_many_units_is_a_fault(
+    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(contents, "MOST_UNITS", 3)
+    if kind == "iceberg":
+        paths = [(f"hdfs://lake/t/{number}.parquet", "a") for number in range(4)]
+        files, described = TestIceberg().files(tmp_path, Written(data=paths)), TestIceberg().table()
+    elif kind == "delta":
+        TestDelta().write(tmp_path, 4)
+        files, described = FolderFiles(tmp_path), table("delta")
+    else:
+        files, described = TestHive().write(tmp_path, "t", "t/a"), hive_table([])
+    outcome = collect.collect(described, files, model.ROW_GROUP)
+    assert "more than 3 files and row groups" in outcome.failed
+
+
 class TestIceberg:
     def files(self, tmp_path: Path, written: Written) -> FolderFiles:
         for path, content in written.files().contents.items():

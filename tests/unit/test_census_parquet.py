@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import tracemalloc
 from contextlib import suppress
 from typing import Any
 
@@ -88,6 +89,31 @@ def test_any_bytes_are_read_or_refused(data: bytes) -> None:
 def test_a_hostile_footer_takes_no_memory(data: bytes) -> None:
     with pytest.raises(FooterError):
         parquet.row_groups(data)
+
+
+def test_unknown_fields_are_skipped_and_built_ones_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 6 columns in 3 row groups, few values are built, whatever their statistics and schema have."""
+    monkeypatch.setattr(parquet, "MOST_VALUES", 110)
+    assert len(parquet.row_groups(FOOTER)) == 3
+    monkeypatch.setattr(parquet, "MOST_VALUES", 10)
+    with pytest.raises(FooterError, match="more than 10 values"):
+        parquet.row_groups(FOOTER)
+
+
+@pytest.mark.parametrize(
+    "field", [
+        b"\xf9\xf1\xff\xff\x3f",  # an unknown list of true, longer than the footer
+        b"\x4c" + b"\x19\xf5\x80\x80\x40" + b"\x00" * (1 << 20) + b"\x00",  # a list of numbers in a struct
+    ],
+)  # fmt: skip
+def test_an_unknown_list_takes_no_memory(field: bytes) -> None:
+    data = field + b"\x00"
+    tracemalloc.start()
+    with suppress(FooterError):
+        parquet.row_groups(data)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 1 << 18
 
 
 FOOTER = footer(content())
