@@ -88,7 +88,7 @@ def _opened(
         log = checkpoint.log if checkpoint else delta.log(table, files)
         actions = checkpoint.actions if checkpoint else None
         return log.version, lambda: delta.collect(table, log, files, actions)
-    listing = hive.look(table, files)
+    listing = hive.listing(table, files)
     return hive.version(table, listing), lambda: hive.contents(table, listing)
 
 

@@ -32,12 +32,13 @@ class UnavailableError(Exception):
 
 @dataclass(frozen=True)
 class Entry:
-    """A file or folder in a listing; `modified` is in milliseconds since 1970."""
+    """A file or folder in a listing; `modified` is in milliseconds since 1970, `id` differs after a new write."""
 
     path: str
     bytes: int = 0
     modified: int = 0
     folder: bool = False
+    id: int = 0
 
 
 class Files(Protocol):
@@ -163,4 +164,5 @@ def _entry(folder: str, row: Any) -> Entry:
         number(row["length"], "length"),
         number(row["modificationTime"], "modificationTime"),
         row["type"] == "DIRECTORY",
+        int(row.get("fileId") or 0),
     )

@@ -18,6 +18,7 @@ from plugins.module_utils.lakehouse.webhdfs import path_of
 
 # Of 64 bits.
 _STATISTIC = re.compile(r"[0-9]{1,18}")
+_STATISTICS = ("numFiles", "numRows")
 # Names in a table's facts.
 _SHOWN = 20
 _FORMATS = {"parquet": "parquet", "orc": "orc", "avro": "avro", "rcfile": "rcfile", "text": "text"}
@@ -31,21 +32,20 @@ class Listing:
     missing: frozenset[str] = frozenset()
 
 
-def look(table: Table, files: Files) -> Listing:
+def listing(table: Table, files: Files) -> Listing:
     """Return the files and folders of a table and of its partitions elsewhere; DamagedError."""
     if table.failed:
         raise DamagedError(f"its partitions could not be listed: {table.failed}")
     if not table.location:
         raise DamagedError("it has no location")
     entries = _by_path(hdfs.below(files, table.location))
-    root = _plain(table.location)
     missing = set()
     for partition in table.partitions:
         place = _plain(partition.location)
         if place in entries:
             continue
-        outside = None if _is_below(place, root) else files.entries(place)
-        if outside is None:
+        # Elsewhere, or in a folder whose name is hidden.
+        if files.entries(place) is None:
             missing.add(place)
         else:
             entries[place] = Entry(place, folder=True)
@@ -53,30 +53,42 @@ def look(table: Table, files: Files) -> Listing:
     return Listing(entries, frozenset(missing))
 
 
-def version(table: Table, listing: Listing) -> str:
-    """Return a digest of the files, the partitions and the columns of a table."""
+def version(table: Table, files: Listing) -> str:
+    """Return a digest of the files, and of what the metastore has of a table and its partitions."""
     digest = hashlib.sha256()
-    for path, entry in sorted(listing.entries.items()):
-        row = (path, entry.bytes, entry.modified, entry.folder)
+    for path, entry in sorted(files.entries.items()):
+        row = (path, entry.bytes, entry.modified, entry.folder, entry.id)
         digest.update(repr(row).encode())
-    partitions = [(partition.values, partition.location) for partition in table.partitions]
-    rest = (sorted(partitions), sorted(listing.missing), table.columns, table.partition_keys, table.location)
+    for partition in sorted(table.partitions, key=lambda partition: partition.values):
+        parameters = sorted(partition.parameters.items())
+        values = (partition.values, partition.location, partition.input_format, parameters)
+        digest.update(repr(values).encode())
+    statistics = [table.parameters.get(name) for name in _STATISTICS]
+    rest = (
+        sorted(files.missing), table.columns, table.partition_keys, table.location, table.input_format, statistics
+    )  # fmt: skip
     digest.update(repr(rest).encode())
     return digest.hexdigest()[:32]
 
 
-def contents(table: Table, listing: Listing) -> Contents:
+def contents(table: Table, files: Listing) -> Contents:
     """Return the contents of a table; the rows of its files are unknown."""
     keys = [name for name, _ in table.partition_keys]
-    kind = _format(table.input_format)
-    partitions = [_partition(keys, partition, listing) for partition in table.partitions]
-    by_folder = {_plain(partition.location): partition.values for partition in partitions}
-    data = list(_files(kind, by_folder if keys else None, listing))
-    orphans = sorted(_orphans(table, keys, by_folder, listing))
-    missing = sorted(listing.missing)
+    partitions = [_partition(keys, partition, files) for partition in table.partitions]
+    by_folder = {_plain(partition.location): partition for partition in partitions}
+    formats = {
+        _plain(partition.location): _format(partition.input_format or table.input_format)
+        for partition in table.partitions
+    }
+    if keys:
+        data = list(_partitioned_files(by_folder, formats, files))
+    else:
+        data = list(_files(_format(table.input_format), files))
+    orphans = sorted(_orphans(table, keys, by_folder, files))
+    missing = sorted(files.missing)
     facts = {
         "format": "hive",
-        "file_formats": [kind],
+        "file_formats": sorted(set(formats.values()) or {_format(table.input_format)}),
         "partitions": len(table.partitions),
         "partitions_without_directory": len(missing),
         "partitions_without_directory_names": missing[:_SHOWN],
@@ -101,31 +113,34 @@ def contents(table: Table, listing: Listing) -> Contents:
     )
 
 
-def _partition(keys: list[str], partition: HivePartition, listing: Listing) -> Partition:
+def _partition(keys: list[str], partition: HivePartition, files: Listing) -> Partition:
     if len(keys) != len(partition.values):
         raise DamagedError(f"a partition has {len(partition.values)} values of {len(keys)} keys")
     facts = {
-        "directory": _plain(partition.location) not in listing.missing,
+        "directory": _plain(partition.location) not in files.missing,
         "statistics_files": _number(partition.parameters.get("numFiles")),
         "statistics_rows": _number(partition.parameters.get("numRows")),
     }
     return Partition(tuple(zip(keys, partition.values, strict=True)), partition.location, facts)
 
 
-def _files(
-    kind: str, folders: Mapping[str, tuple[tuple[str, str], ...]] | None, listing: Listing
+def _files(kind: str, files: Listing) -> Iterator[DataFile]:
+    """Yield the files of a table without partitions."""
+    for entry in files.entries.values():
+        if not entry.folder:
+            yield DataFile(entry.path, entry.bytes, format=kind, modified=entry.modified)
+
+
+def _partitioned_files(
+    partitions: Mapping[str, Partition], formats: Mapping[str, str], files: Listing
 ) -> Iterator[DataFile]:
-    """Yield the files of a table; of one with partitions those that are in one of their folders."""
-    for entry in listing.entries.values():
-        if entry.folder:
+    """Yield the files of a table that are in the folder of a partition, with its format."""
+    for entry in files.entries.values():
+        if entry.folder or (folder := _folder_of(entry.path, partitions)) is None:
             continue
-        values: tuple[tuple[str, str], ...] = ()
-        if folders is not None:
-            folder = _folder_of(entry.path, folders)
-            if folder is None:
-                continue
-            values = folders[folder]
-        yield DataFile(entry.path, entry.bytes, values, format=kind, modified=entry.modified)
+        yield DataFile(
+            entry.path, entry.bytes, partitions[folder].values, format=formats[folder], modified=entry.modified
+        )
 
 
 def _folder_of(path: str, folders: Mapping[str, object]) -> str | None:
@@ -137,14 +152,13 @@ def _folder_of(path: str, folders: Mapping[str, object]) -> str | None:
     return None
 
 
-def _orphans(table: Table, keys: list[str], folders: Mapping[str, object], listing: Listing) -> Iterator[str]:
+def _orphans(table: Table, keys: list[str], folders: Mapping[str, object], files: Listing) -> Iterator[str]:
     """Yield folders that are named as a partition, and are none."""
     root = _plain(table.location)
-    for path, entry in listing.entries.items():
+    for path, entry in files.entries.items():
         name = path.removeprefix(f"{root}/")
-        words = [word.partition("=") for word in name.split("/")]
         # Folders keep the letters of a key, the metastore makes them small.
-        names = [word[0].lower() for word in words]
+        names = [folder.partition("=")[0].lower() for folder in name.split("/")]
         if entry.folder and path not in folders and _is_below(path, root) and names == keys:
             yield partition_names.name(keys, partition_names.values(name))
 
@@ -162,8 +176,8 @@ def _plain(uri: str) -> str:
 
 
 def _format(input_format: str) -> str:
-    words = input_format.rpartition(".")[2].lower()
-    return next((kind for word, kind in _FORMATS.items() if word in words), words or "unknown")
+    name = input_format.rpartition(".")[2].lower()
+    return next((kind for part, kind in _FORMATS.items() if part in name), name or "unknown")
 
 
 def _number(text: str | None) -> int | None:

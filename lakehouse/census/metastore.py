@@ -22,6 +22,7 @@ class HivePartition:
     values: tuple[str, ...]
     location: str
     parameters: Mapping[str, str] = field(default_factory=dict)
+    input_format: str = ""
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,12 @@ def _location(storage: Mapping[str, Any], kind: str) -> str:
 def _partition(row: Mapping[str, Any]) -> HivePartition:
     storage = row.get("sd") or {}
     values = tuple(str(value) for value in row.get("values") or ())
-    return HivePartition(values, str(storage.get("location") or ""), _texts(row.get("parameters")))
+    return HivePartition(
+        values,
+        str(storage.get("location") or ""),
+        _texts(row.get("parameters")),
+        str(storage.get("inputFormat") or ""),
+    )
 
 
 def _columns(rows: Any) -> tuple[tuple[str, str], ...]:

@@ -33,6 +33,7 @@ class FolderFiles:
                 0 if path.is_dir() else path.stat().st_size,
                 path.stat().st_mtime_ns // 1_000_000,
                 path.is_dir(),
+                path.stat().st_ino,
             )
             for path in sorted(folder.iterdir())
         ]

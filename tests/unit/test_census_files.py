@@ -73,7 +73,7 @@ def listed(path: str) -> list[str]:
 def row(name: str) -> dict[str, Any]:
     folder = name in {"sub", "loop"}
     kind = "DIRECTORY" if folder else "FILE"
-    return {"pathSuffix": name, "length": 0 if folder else 10, "modificationTime": 5, "type": kind}
+    return {"pathSuffix": name, "length": 0 if folder else 10, "modificationTime": 5, "type": kind, "fileId": 7}
 
 
 @pytest.fixture(scope="module")
@@ -87,8 +87,8 @@ def hdfs() -> Iterator[HdfsFiles]:
 def test_a_folder_is_listed_below_without_hidden_names(hdfs: HdfsFiles) -> None:
     entries = {entry.path: entry for entry in files.below(hdfs, "hdfs://lake/t")}
     assert entries == {
-        "/t/a": Entry("/t/a", 10, 5), "/t/sub": Entry("/t/sub", 0, 5, folder=True),
-        "/t/sub/b": Entry("/t/sub/b", 10, 5),
+        "/t/a": Entry("/t/a", 10, 5, id=7), "/t/sub": Entry("/t/sub", 0, 5, folder=True, id=7),
+        "/t/sub/b": Entry("/t/sub/b", 10, 5, id=7),
     }  # fmt: skip
 
 

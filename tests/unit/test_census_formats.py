@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from lakehouse.census.collect import Outcome
 from lakehouse.census.delta import Action
 from lakehouse.census.files import UnavailableError
 from lakehouse.census.iceberg import SpecField
-from lakehouse.census.metastore import Table
+from lakehouse.census.metastore import HivePartition, Table
 from lakehouse.census.model import MetadataType
 from tests.unit.census_files import FolderFiles, hive_table, table
 from tests.unit.iceberg_tables import PLACE, Written
@@ -373,6 +374,47 @@ class TestHive:
         assert not files.reads
         os.utime(tmp_path / "t/ds=1/1.parquet", (1, 1))
         assert not collected(described, files, known=version).unchanged
+
+    @pytest.mark.parametrize(
+        "changes",
+        [
+            {"parameters": {"numFiles": "2"}}, {"parameters": {"numRows": "2"}}, {"input_format": "a.Orc"},
+            {"partitions": (HivePartition(("1",), "hdfs://lake/t/ds=1", {"numFiles": "2"}),)},
+            {"partitions": (HivePartition(("1",), "hdfs://lake/t/ds=1", input_format="a.Orc"),)},
+        ],
+    )  # fmt: skip
+    def test_what_the_report_reads_changes_the_version(self, tmp_path: Path, changes: dict[str, Any]) -> None:
+        files = self.write(tmp_path, "t/ds=1")
+        described = hive_table([("1",)], ("ds",))
+        version = collected(described, files).version
+        assert collected(Table(**{**vars(described), **changes}), files).version != version
+
+    def test_a_new_file_of_the_same_size_and_time_changes_the_version(self, tmp_path: Path) -> None:
+        files = self.write(tmp_path, "t")
+        os.utime(tmp_path / "t/1.parquet", (1, 1))
+        version = collected(hive_table([]), files).version
+        (tmp_path / "copy").write_bytes((tmp_path / "t/1.parquet").read_bytes())
+        (tmp_path / "copy").rename(tmp_path / "t/1.parquet")
+        os.utime(tmp_path / "t/1.parquet", (1, 1))
+        assert collected(hive_table([]), files).version != version
+
+    def test_a_partition_has_the_format_of_its_own(self, tmp_path: Path) -> None:
+        files = self.write(tmp_path, "t/ds=1", "t/ds=2")
+        described = hive_table([("1",), ("2",)], ("ds",))
+        first, second = described.partitions
+        mixed = Table(**{**vars(described), "partitions": (replace(first, input_format="a.OrcInputFormat"), second)})
+        outcome = collected(mixed, files)
+        assert [about["format"] for about in facts(outcome, model.FILE)] == ["orc", "parquet"]
+        assert facts(outcome)[0]["file_formats"] == ["orc", "parquet"]
+        assert facts(outcome)[0]["unreadable_files"] == 0
+
+    @pytest.mark.parametrize("folder", ["_private", ".hidden", "a/_b/c"])
+    def test_a_partition_may_be_in_a_hidden_folder(self, tmp_path: Path, folder: str) -> None:
+        files = self.write(tmp_path, "t", f"t/{folder}/more")
+        described = hive_table([("1",)], ("ds",))
+        moved = Table(**{**vars(described), "partitions": (HivePartition(("1",), f"hdfs://lake/t/{folder}"),)})
+        [about] = facts(collected(moved, files))
+        assert (about["files"], about["partitions_without_directory"]) == (1, 0)
 
     @pytest.mark.parametrize("text", ["--5", "-5", "99999999999999999999", "1e5", "", "٣"])
     def test_text_in_place_of_a_statistic_is_ignored(self, tmp_path: Path, text: str) -> None:
