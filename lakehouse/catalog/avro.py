@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import struct
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,12 +51,14 @@ _Walk = Callable[[bytes, int, dict[int, _Span]], int]
 _Decode = Callable[[bytes, int], tuple[Any, int]]
 
 
-def read(content: bytes, fields: Sequence[Field]) -> Iterator[Values]:
-    """Give the requested fields of each record; DamagedAvroError.
+def read(content: bytes, fields: Sequence[Field], required: Collection[Field] = ()) -> Iterator[Values]:
+    """Give the requested fields of each record; DamagedAvroError, also for a schema without a required one.
 
     Strings are text, bytes and fixed values bytes, numbers int or float, arrays of them lists.
     """
     container = _Container(content, fields)
+    if absent := set(required) - {fields[number] for number in container.numbers}:
+        raise DamagedAvroError(f"its schema has no {'.'.join(min(absent))}")
     for count, block in container.blocks():
         for spans in container.records(count, block):
             yield _values(spans, fields)
@@ -97,9 +99,12 @@ class _Container:
         try:
             header, position = _mapping(content, len(_MAGIC))
             schema = json.loads(header["avro.schema"])
-            self._walk = _Types().walk(schema, dict(enumerate(fields)))
+            types = _Types()
+            self._walk = types.walk(schema, dict(enumerate(fields)))
         except (LookupError, TypeError, ValueError, RecursionError) as error:
             raise DamagedAvroError(f"its header cannot be read: {type(error).__name__}: {error}") from error
+        # Of the fields that the schema has.
+        self.numbers = types.numbers
         self._codec = header.get("avro.codec", b"null").decode(errors="replace")
         if self._codec not in {"null", "deflate"}:
             raise DamagedAvroError(f"it is compressed by {self._codec}; deflate and null can be read")
@@ -168,6 +173,8 @@ class _Types:
         # A type is defined once, and referenced by its name afterwards.
         self._types_by_name: dict[str, Any] = {}
         self._remaining = _MOST_TYPES
+        # Of fields that were found.
+        self.numbers: set[int] = set()
 
     def walk(self, schema: Any, fields: Mapping[int, Field]) -> _Walk:
         """Return a function that skips a value; of the numbered `fields`, () is the value itself."""
@@ -199,16 +206,20 @@ class _Types:
             name = item.get("type") if isinstance(item, dict) else item
             # Of other items, the array is skipped as a whole.
             decode = _VALUES[name][1] if isinstance(name, str) and name in _VALUES else None
-            return _recording(walk, _array(decode), fields) if decode else walk
+            return self._recording(walk, _array(decode), fields) if decode else walk
         if kind == "map":
             return _items([_text, self.walk(schema["values"], {})])
         if kind == "fixed":
             size = int(schema["size"])
-            return _recording(_fixed(size), _sized(size), fields)
+            return self._recording(_fixed(size), _sized(size), fields)
         if kind == "null":
             return _fixed(0)
         walk, value = _VALUES[kind]
-        return _recording(walk, value, fields)
+        return self._recording(walk, value, fields)
+
+    def _recording(self, walk: _Walk, decode: _Decode, fields: Mapping[int, Field]) -> _Walk:
+        self.numbers.update(fields)
+        return _recording(walk, decode, fields)
 
     def _record(self, fields: Sequence[Any], wanted_fields: Mapping[int, Field]) -> _Walk:
         nested: dict[str, dict[int, Field]] = {}

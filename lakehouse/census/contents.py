@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from lakehouse.catalog.partition_names import escaped
 from lakehouse.census import model
 from lakehouse.census.model import DEFAULT_SEGMENT, GENERAL_INFO, MetadataUnit
 
@@ -164,7 +165,12 @@ def key_of(partition: Sequence[tuple[str, str]]) -> str:
     """Return the key of what is in a partition."""
     if not partition:
         return DEFAULT_SEGMENT
-    return model.partition_key("=".join(partition[0]))
+    return model.partition_key(_name(partition[:1]))
+
+
+def _name(partition: Iterable[tuple[str, str]]) -> str:
+    """Return the name of a partition; escaped as Hive does, so that a value with `/` or `=` equals no other."""
+    return "/".join(f"{escaped(name)}={escaped(value)}" for name, value in partition)
 
 
 def totals(files: Iterable[DataFile]) -> dict[str, Any]:
@@ -252,7 +258,7 @@ def _partition(contents: Contents, partition: Partition, files: Sequence[DataFil
     folders = [partition.location] if partition.location else _folders(files)
     return _unit(
         contents, model.PARTITION, key_of(partition.values),
-        metadata_identifier="/".join("=".join(pair) for pair in partition.values),
+        metadata_identifier=_name(partition.values),
         column=partition.values[-1][0],
         partition_values=[value for _, value in partition.values],
         locations=folders or None,

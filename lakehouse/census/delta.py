@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
 
+from lakehouse.catalog import partition_names
 from lakehouse.census.contents import Contents, DataFile, number
 from lakehouse.census.files import MOST_ENTRIES, DamagedError, Entry, Files
 from lakehouse.census.metastore import Table
@@ -226,7 +227,8 @@ def _rows(rows: Any, vector: Mapping[str, Any]) -> int | None:
 
 
 def _value(value: Any) -> str:
-    return "null" if value in {None, ""} else str(value)
+    """Return the text of a value of a partition; in the log, an empty one is NULL."""
+    return partition_names.NOTHING if value in {None, ""} else str(value)
 
 
 def _path(location: str, path: str) -> str:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import base64
 import json
+import struct
+import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -14,7 +16,7 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from lakehouse.catalog import avro, readable
+from lakehouse.catalog import avro, partition_names, readable
 from lakehouse.census.contents import Contents, DataFile, RowGroup, UnitCount, number
 from lakehouse.census.files import MOST_ENTRIES, DamagedError, Files
 from lakehouse.census.metastore import Table
@@ -38,6 +40,8 @@ _FILE_FIELDS: Sequence[avro.Field] = [
     ("data_file", "record_count"), ("data_file", "file_size_in_bytes"), ("data_file", "split_offsets"),
 ]  # fmt: skip
 _PARTITION = ("data_file", "partition")
+# Categories of Unicode: Character.isLetter and Character.isDigit.
+_LETTERS, _DIGIT = frozenset({"Lu", "Ll", "Lt", "Lm", "Lo"}), "Nd"
 
 
 @dataclass(frozen=True)
@@ -49,9 +53,12 @@ class SpecField:
     type: str
 
     def text(self, value: Any) -> str:
-        """Return a value as Iceberg names a folder; a time that Python has no date for is a number."""
+        """Return a value as Iceberg names a folder; a time that Python has no date for is a number.
+
+        NULL is the name that Hive has for it: `null` is a text.
+        """
         if value is None:
-            return "null"
+            return partition_names.NOTHING
         try:
             return _text(self.transform, self.type, value)
         except (OverflowError, ValueError):
@@ -186,8 +193,8 @@ def _files(manifest: _Manifest, specs: Mapping[int, Sequence[SpecField]], files:
     spec = specs.get(manifest.spec)
     if spec is None:
         raise DamagedError(f"{manifest.path} has the unknown partition spec {manifest.spec}")
-    fields = [*_FILE_FIELDS, *((*_PARTITION, avro_name(field.name)) for field in spec)]
-    for row in avro.read(files.read(manifest.path), fields):
+    partition_fields = [(*_PARTITION, avro_name(field.name)) for field in spec]
+    for row in avro.read(files.read(manifest.path), [*_FILE_FIELDS, *partition_fields], partition_fields):
         status, content, path, kind, rows, size, offsets, *values = row
         if status == _DELETED:
             continue
@@ -220,17 +227,20 @@ def _row_groups(kind: str, offsets: Sequence[int] | None, size: int, rows: int) 
 
 
 def avro_name(name: str) -> str:
-    """Return the name of a partition field in Avro, which has letters, digits and underscores alone.
+    """Return the name of a partition field in Avro, as org.apache.iceberg.avro.AvroSchemaUtil sanitizes it.
 
-    Reference: https://iceberg.apache.org/spec/#avro (sanitized names).
+    Java's letters are units of UTF-16: a character beyond the first 65,536 is two of them, and no letter.
     """
-    first, rest = name[:1], name[1:]
-    head = f"_{first}" if first.isascii() and first.isdigit() else _avro_letter(first)
-    return head + "".join(map(_avro_letter, rest))
+    encoded = name.encode("utf-16-be", "surrogatepass")
+    units = [chr(unit) for (unit,) in struct.iter_unpack(">H", encoded)]
+    return "".join(_avro_letter(unit, is_first=position == 0) for position, unit in enumerate(units))
 
 
-def _avro_letter(letter: str) -> str:
-    return letter if letter.isalnum() or letter == "_" else f"_x{ord(letter):X}"
+def _avro_letter(unit: str, *, is_first: bool) -> str:
+    category = unicodedata.category(unit)
+    if category in _LETTERS or unit == "_" or (category == _DIGIT and not is_first):
+        return unit
+    return f"_{unit}" if category == _DIGIT else f"_x{ord(unit):X}"
 
 
 def _text(transform: str, kind: str, value: Any) -> str:

@@ -141,7 +141,7 @@ class TestIceberg:
             ("identity", IntegerType(), -5), ("identity", StringType(), "a/b=c"),
             ("identity", BooleanType(), True), ("identity", TimestampType(), 1_700_000_000_000_001),
             ("identity", TimestamptzType(), 1_700_000_000_000_000), ("identity", TimeType(), 3_600_000_001),
-            ("truncate[3]", StringType(), "abc"), ("identity", LongType(), None),
+            ("truncate[3]", StringType(), "abc"),
         ],
     )  # fmt: skip
     def test_values_have_the_text_that_pyiceberg_gives_them(
@@ -152,6 +152,19 @@ class TestIceberg:
 
     def test_a_date_beyond_those_of_python_is_a_number(self) -> None:
         assert SpecField("f", "day", "date").text(10**8) == str(10**8)
+
+    @pytest.mark.parametrize("kind", [StringType(), LongType(), DateType()])
+    def test_null_is_no_text(self, kind: Any) -> None:
+        texts = {SpecField("f", "identity", str(kind)).text(value) for value in (None, "null", "", "None")}
+        assert len(texts) == 4
+        assert SpecField("f", "identity", str(kind)).text(None) == "__HIVE_DEFAULT_PARTITION__"
+
+    def test_a_manifest_without_a_field_of_its_partition_spec_is_a_fault(self, tmp_path: Path) -> None:
+        specs = [{"spec-id": 1, "fields": [
+            {"name": "q", "transform": "identity", "source-id": 2, "field-id": 1000}]}]  # fmt: skip
+        files = self.files(tmp_path, Written(changes={"partition-specs": specs}))
+        outcome = collect.collect(self.table(), files, model.FILE)
+        assert outcome.failed.endswith("its schema has no data_file.partition.q")
 
     def test_a_decimal_is_exact(self) -> None:
         field = SpecField("f", "identity", "decimal(38, 10)")
@@ -183,7 +196,7 @@ class TestIceberg:
         assert SpecField("f", "identity", "uuid").text(bytes(16)) == "00000000-0000-0000-0000-000000000000"
 
     @pytest.mark.parametrize(
-        ("name", "avro_name"), [("a_1", "a_1"), ("1a", "_1a"), ("a-b", "a_x2Db"), ("é", "é")]
+        ("name", "avro_name"), [("a_1", "a_1"), ("1a", "_1a"), ("a-b", "a_x2Db"), ("é", "é"), ("😀a", "_xD83D_xDE00a"), ("a²½", "a_xB2_xBD"), ("٣a٣", "_٣a٣"), ("", "")]
     )
     def test_names_of_partitions_are_those_of_avro(self, name: str, avro_name: str) -> None:
         assert iceberg.avro_name(name) == avro_name
@@ -209,7 +222,7 @@ class TestDelta:
         [about] = facts(outcome)
         assert about["rows"] == 24
         assert about["table_version"] == 3
-        assert {unit.metadata_key for unit in outcome.units} == {"GENERAL_INFO", "p=a", "p=b", "p=null"}
+        assert {unit.metadata_key for unit in outcome.units} == {"GENERAL_INFO", "p=a", "p=b", "p=__HIVE_DEFAULT_PARTITION__"}
         assert counts(outcome)["ROW_GROUP"] == len(paths)
 
     def test_columns_have_the_statistics_of_the_log(self, tmp_path: Path) -> None:

@@ -6,7 +6,8 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
+from hypothesis import strategies as st
 from hypothesis.strategies import text
 
 from lakehouse.census import contents, model
@@ -114,6 +115,20 @@ def test_a_changed_file_changes_the_digest_of_its_key_alone() -> None:
         before = contents.digests(units(level, files=files))
         after = contents.digests(units(level, files=changed))
         assert {key for key in before if before[key] != after[key]} == {"ds=2"}
+
+
+PAIRS = st.tuples(st.sampled_from(["x", "y", "X"]), st.text("1/=y%2~", max_size=6))
+
+
+@given(st.lists(st.lists(PAIRS, min_size=1, max_size=3).map(tuple), min_size=2, max_size=4, unique=True))
+@example([(("x", "1/y=2"), ("y", "3")), (("x", "1"), ("y", "2/y=3"))])
+def test_partitions_of_other_values_have_other_identifiers(partitions: Any) -> None:
+    files = [DataFile(f"/t/{number}", 1, partition) for number, partition in enumerate(partitions)]
+    listed = units(files=files, partition_keys={"x": "identity"})
+    identifiers = [unit.metadata_identifier for unit in listed if unit.metadata_type == model.PARTITION]
+    assert len(set(identifiers)) == len(partitions)
+    keys = {unit.metadata_key for unit in listed if unit.metadata_type == model.SEGMENT}
+    assert len(keys) == len({partition[0] for partition in partitions})
 
 
 @given(text())
