@@ -1,7 +1,7 @@
-"""The program of the census, which spark-submit runs on a client host: one line of JSON is its result.
+"""The program of the census, which spark-submit runs on a client host: the last line of JSON is its result.
 
 `collect` writes the units, `report` reads them.
-Exit code: 1 if a table cannot be described, 2 if the metastore or HDFS does not answer.
+Exit code: 1 if a table cannot be described, 2 if the metastore or HDFS does not answer, or another run writes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from lakehouse.census.java_errors import Py4JError, reason
 from lakehouse.census.metastore import MetastoreError
 from lakehouse.census.model import KEYS
 from lakehouse.census.spark_metastore import SparkMetastore
-from lakehouse.census.store import DATABASE, Store
+from lakehouse.census.store import DATABASE, ConflictError, Store, UnknownCommitError
 
 _FAILED, _UNAVAILABLE = 1, 2
 _VIEW = "census_units"
@@ -37,25 +37,31 @@ def main(argv: list[str] | None = None) -> int:
     store = Store(spark, arguments.catalog)
     try:
         if arguments.verb == "report":
-            _print(json.dumps(_report(spark, store, arguments)))
+            _print(_report(spark, store, arguments))
             return 0
-        counts = _collect(spark, store, arguments)
-    except (UnavailableError, MetastoreError, PySparkException, Py4JError) as error:
-        _print(json.dumps({"error": reason(error)}))
+        return _collect(spark, store, arguments)
+    except ConflictError as error:
+        _print({"error": str(error), "conflict": True})
+        return _UNAVAILABLE
+    except (UnavailableError, MetastoreError, UnknownCommitError, PySparkException, Py4JError) as error:
+        _print({"error": reason(error)})
         return _UNAVAILABLE
     finally:
         spark.stop()
-    _print(counts.json())
-    return _FAILED if counts.failed else 0
 
 
-def _collect(spark: SparkSession, store: Store, arguments: argparse.Namespace) -> job.Counts:
+def _collect(spark: SparkSession, store: Store, arguments: argparse.Namespace) -> int:
     tables = SparkMetastore(spark).tables(without=[DATABASE])
     open_files = partial(HdfsFiles, arguments.webhdfs, arguments.user)
     counts = job.run(spark, store, tables, open_files, model.metadata_type(arguments.level))
+    # Right after the commit: a later failure does not undo it.
+    _print(counts.document())
     if counts.written:
-        job.expire(spark, store.name)
-    return counts
+        try:
+            job.expire(spark, store.name)
+        except (PySparkException, Py4JError) as error:
+            _print({**counts.document(), "warning": f"snapshots were not expired: {reason(error)}"})
+    return _FAILED if counts.failed else 0
 
 
 def _report(spark: SparkSession, store: Store, arguments: argparse.Namespace) -> dict[str, Any]:
@@ -72,8 +78,8 @@ def _report(spark: SparkSession, store: Store, arguments: argparse.Namespace) ->
     }
 
 
-def _print(line: str) -> None:
-    sys.stdout.write(f"{line}\n")
+def _print(document: Mapping[str, Any]) -> None:
+    sys.stdout.write(f"{json.dumps(document)}\n")
     sys.stdout.flush()
 
 

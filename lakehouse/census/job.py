@@ -21,7 +21,7 @@ from lakehouse.census.files import MOST_ENTRIES, Files, UnavailableError
 from lakehouse.census.java_errors import Py4JError, reason
 from lakehouse.census.metastore import Table
 from lakehouse.census.model import KEYS, Key, MetadataType
-from lakehouse.census.store import SCHEMA, Store
+from lakehouse.census.store import SCHEMA, Modify, Store
 
 if TYPE_CHECKING:
     # The client of Spark Connect, on the control machine, has none.
@@ -54,16 +54,16 @@ class Counts:
     written: bool
     seconds: float
 
-    def json(self) -> str:
-        """Return the result as a line for programs."""
-        return json.dumps({
+    def document(self) -> dict[str, Any]:
+        """Return the result for programs."""
+        return {
             **{name: getattr(self, name) for name in
                ("tables", "skipped", "changed", "dropped", "unsupported", "units")},
             "failed": [{"table": table, "reason": reason} for table, reason in sorted(self.failed.items())],
             "version": self.version,
             "written": self.written,
             "seconds": round(self.seconds, 1),
-        })  # fmt: skip
+        }  # fmt: skip
 
 
 def run(
@@ -73,12 +73,14 @@ def run(
     open_files: OpenFiles,
     level: MetadataType = model.ROW_GROUP,
 ) -> Counts:
-    """Describe all tables, and commit what differs from the previous run; UnavailableError.
+    """Describe all tables, and commit what differs from the previous run; UnavailableError, ConflictError.
 
     `open_files` is called on executors. A table that cannot be described keeps its units of an earlier run.
     """
     start = time.monotonic()
     store.create()
+    # Before the first read: a later commit is a conflict.
+    modify = store.modify()
     stored = changes.versions(store.read({model.TABLE}, _STATE))
     supported = [table for table in tables if table.format in FORMATS]
     context = spark.sparkContext
@@ -99,7 +101,7 @@ def run(
             summaries, {table.name for table in tables}, stored, _stored_digests(store, summaries, stored)
         )
         if difference:
-            _write(spark, store, context.union(outcomes), difference)
+            _write(spark, modify, context.union(outcomes), difference)
     finally:
         for outcome in outcomes:
             outcome.unpersist()
@@ -198,9 +200,8 @@ def _stored_digests(
     return changes.digests(store.read(types, _STATE, changes.of_tables(names)))
 
 
-def _write(spark: SparkSession, store: Store, outcomes: RDD[Outcome], difference: Changes) -> None:
-    """Commit the difference."""
-    modify = store.modify()
+def _write(spark: SparkSession, modify: Modify, outcomes: RDD[Outcome], difference: Changes) -> None:
+    """Commit the difference; ConflictError, UnknownCommitError."""
     for condition in difference.delete_filters():
         modify.delete(condition, {MetadataType.ALL})
     if difference.overwritten:

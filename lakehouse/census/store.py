@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as spark_functions
 from pyspark.sql.types import (
@@ -25,6 +26,7 @@ from pyspark.sql.types import (
 
 from lakehouse.census import filters, model
 from lakehouse.census.filters import Filter
+from lakehouse.census.java_errors import Py4JError
 from lakehouse.census.model import COLUMNS, GENERAL_INFO, KEYS, Key, MetadataType, MetadataUnit
 
 DATABASE, TABLE = "lakehouse_meta", "units"
@@ -54,6 +56,19 @@ PROPERTIES = {
     "history.expire.max-snapshot-age-ms": str(7 * 24 * 3600 * 1000),
     "history.expire.min-snapshots-to-keep": "5",
 }
+
+
+# org.apache.iceberg.exceptions: another commit has changed the same keys, or the outcome is unknown.
+_CONFLICTS = ("exceptions.ValidationException", "exceptions.CommitFailedException")
+_UNKNOWN = "exceptions.CommitStateUnknownException"
+
+
+class ConflictError(Exception):
+    """Another run has changed the same units; nothing was written."""
+
+
+class UnknownCommitError(Exception):
+    """The catalog did not confirm a commit: it may have been written."""
 
 
 class RequestError(ValueError):
@@ -130,8 +145,11 @@ class Store:
         return [row.asDict() for row in self.frame(types, columns, where).collect()]
 
     def modify(self) -> Modify:
-        """Return a modification, which is one commit when it is executed."""
-        return Modify(self)
+        """Return a modification, which is one commit when it is executed.
+
+        The commit fails if another one has changed the same keys since this call: read afterwards.
+        """
+        return Modify(self, self.version())
 
     def version(self) -> int | None:
         """Return the id of the current snapshot; None before the first one."""
@@ -144,10 +162,14 @@ class Store:
 
 
 class Modify:
-    """Operations that are executed in their order, as one commit of the table."""
+    """Operations that are executed in their order, as one commit of the table.
 
-    def __init__(self, store: Store) -> None:
+    `since` is the version that the commit is validated from; None for a table without a snapshot.
+    """
+
+    def __init__(self, store: Store, since: int | None = None) -> None:
         self._store = store
+        self._since = since
         self._operations: list[Operation] = []
         self._purge = False
 
@@ -185,14 +207,25 @@ class Modify:
         return self
 
     def execute(self) -> int | None:
-        """Commit the operations and return the version; without any there is no commit."""
+        """Commit the operations and return the version; ConflictError, UnknownCommitError.
+
+        Without operations there is no commit.
+        """
         if self._purge:
             empty = self._store.spark.createDataFrame([], SCHEMA)
             empty.writeTo(self._store.name).overwrite(spark_functions.lit(True))
         elif self._operations:
-            frame, condition = self._plan()
-            frame.writeTo(self._store.name).overwrite(spark_functions.expr(filters.sql(condition)))
+            self._overwrite(*self._plan())
         return self._store.version()
+
+    def _overwrite(self, frame: DataFrame, condition: Filter) -> None:
+        writer = frame.writeTo(self._store.name).option("isolation-level", "serializable")
+        if self._since is not None:
+            writer = writer.option("validate-from-snapshot-id", str(self._since))
+        try:
+            writer.overwrite(spark_functions.expr(filters.sql(condition)))
+        except (PySparkException, Py4JError) as error:
+            raise commit_error(error, self._store.name) from None
 
     def _add(self, operation: Operation) -> Self:
         if self._purge:
@@ -209,6 +242,16 @@ class Modify:
                 written = written.where(f"NOT ({filters.sql(step.replaced)})")
             frame = frame.union(written)
         return frame, condition(self._operations)
+
+
+def commit_error(error: Exception, name: str) -> Exception:
+    """Return a ConflictError or an UnknownCommitError for an error of Spark that is one, else the error."""
+    text = str(error)
+    if _UNKNOWN in text:
+        return UnknownCommitError(f"the commit of {name} was not confirmed; it may have been written")
+    if any(conflict in text for conflict in _CONFLICTS):
+        return ConflictError(f"{name} was changed by another run, nothing was written; retry")
+    return error
 
 
 @dataclass(frozen=True)

@@ -174,11 +174,17 @@ def _failures(program: Program, reply: Reply) -> list[Finding]:
     if not reply.code.known:
         return [Finding("tables.silent", outcome.Outcome.DOWN, host, reply.code.why, hosts.ping(path, host))]
     if reply.code.value == openssh.TIMED_OUT:
-        fact = "ended by --limit; nothing was written"
+        fact = "ended by --limit"
+        if program.verb == COLLECT:
+            # The commit is the last step, and a host may go on for a moment.
+            fact = f"{fact}; units may have been written"
         return [Finding("tables.limit", outcome.Outcome.LIMIT, host, fact, next_command("status", path))]
     if _is_whole(program, reply):
         return []
     fact = str(reply.document.get("error") or reply.complaint or f"exit code {reply.code.value}")
+    if reply.document.get("conflict"):
+        following = next_command("tables census", path)
+        return [Finding("tables.conflict", outcome.Outcome.DOWN, host, fact, following)]
     if program.verb == REPORT and _NO_TABLE in fact:
         following = next_command("tables census", path)
         return [Finding("tables.failed", outcome.Outcome.DOWN, host, "no census has been written", following)]
@@ -200,6 +206,9 @@ def _unreadable(program: Program, counts: Mapping[str, Any]) -> Iterable[Finding
     following = next_command("risky-tables", program.cluster.inventory.path)
     for row in counts["failed"]:
         yield Finding("tables.unreadable", outcome.Outcome.DEGRADED, row["table"], row["reason"], following)
+    if warning := counts.get("warning"):
+        following = next_command("tables census", program.cluster.inventory.path)
+        yield Finding("tables.expire", outcome.Outcome.OK, program.host.name, str(warning), following)
 
 
 def _facts_of_report(report: Mapping[str, Any]) -> Iterable[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from typing import Any, cast
+from unittest.mock import Mock, patch
 
 import pytest
 from hypothesis import given
@@ -13,10 +14,11 @@ from lakehouse.census import changes, contents, filters, model, store
 from lakehouse.census.changes import Summary
 from lakehouse.census.collect import Outcome
 from lakehouse.census.contents import Contents, DataFile, TableName
+from lakehouse.census.java_errors import Py4JError
 from lakehouse.census.job import Counts, collect_all
 from lakehouse.census.metastore import MetastoreError, parse_partitions, parse_tables
 from lakehouse.census.model import Key, MetadataType
-from lakehouse.census.store import Delete, Modify, Overwrite, RequestError, Store
+from lakehouse.census.store import ConflictError, Delete, Modify, Overwrite, RequestError, Store, UnknownCommitError
 from tests.unit.census_files import FolderFiles, hive_table, table
 
 NAME = TableName("hive", "x", "t")
@@ -130,6 +132,35 @@ def test_a_wrong_request_is_refused_before_it_reads_or_writes(request_: Any, rea
         request_()
 
 
+@pytest.mark.parametrize(
+    ("java", "kind", "fact"),
+    [
+        ("Caused by: org.apache.iceberg.exceptions.ValidationException: Found conflicting", ConflictError,
+         "nothing was written"),
+        ("org.apache.iceberg.exceptions.CommitFailedException: Requirement", ConflictError, "another run"),
+        ("org.apache.iceberg.exceptions.CommitStateUnknownException", UnknownCommitError, "may have been"),
+        ("java.io.IOException", Py4JError, "IOException"),
+    ],
+)  # fmt: skip
+def test_a_failed_commit_is_an_error_of_one_line(java: str, kind: type[Exception], fact: str) -> None:
+    error = store.commit_error(Py4JError(f"An error occurred\n{java}"), "iceberg.x.units")
+    assert type(error) is kind
+    assert fact in str(error)
+
+
+def test_a_modification_validates_from_the_snapshot_that_it_has_begun_with() -> None:
+    writer = Mock()
+    writer.option.return_value = writer
+    frame = Mock()
+    frame.writeTo.return_value = writer
+    condition = filters.equal("table_name", "t")
+    with patch.object(store, "spark_functions"):
+        Modify(Mock(), 7)._overwrite(frame, condition)
+    assert [call.args for call in writer.option.call_args_list] == [
+        ("isolation-level", "serializable"), ("validate-from-snapshot-id", "7")
+    ]  # fmt: skip
+
+
 def test_types_prune_where_a_key_says_them() -> None:
     assert store.type_condition(ALL) is None
     assert store.type_condition({model.TABLE}) == filters.equal("metadata_key", "GENERAL_INFO")
@@ -160,9 +191,9 @@ def test_after_a_failure_of_hdfs_no_table_is_tried(tmp_path: Any) -> None:
     assert [outcome.unavailable for outcome in outcomes] == ["the NameNode does not answer"] * 2
 
 
-def test_the_result_is_a_line() -> None:
+def test_the_result_has_its_counts_and_faults() -> None:
     counts = Counts(2, 1, 0, 0, 0, 0, {"x.t": "why"}, 7, False, 1.23)
-    assert json.loads(counts.json()) == {
+    assert counts.document() == {
         "tables": 2, "skipped": 1, "changed": 0, "dropped": 0, "unsupported": 0, "units": 0,
         "failed": [{"table": "x.t", "reason": "why"}], "version": 7, "written": False, "seconds": 1.2,
     }  # fmt: skip

@@ -79,7 +79,9 @@ def test_a_run_has_its_counts_in_the_last_line_and_for_programs(program: Program
         (reply(1, **{**COUNTS, "failed": [{"table": "x.t", "reason": "why"}]}), 1, "unreadable", "why"),
         (reply(2, error="no HDFS"), 2, "failed", "no HDFS"),
         (reply(1, "java: not found"), 2, "failed", "java: not found"),
-        (reply(124), 124, "limit", "ended by --limit"),
+        (reply(124), 124, "limit", "ended by --limit; units may have been written"),
+        (reply(2, error="changed by another run", conflict=True), 2, "conflict", "another run"),
+        (reply(0, **COUNTS, warning="snapshots were not expired: why"), 0, "expire", "not expired: why"),
         (Reply(unknown("refused"), {}, ""), 2, "silent", "refused"),
     ],
 )
