@@ -65,8 +65,8 @@ def _collect(spark: SparkSession, store: Store, arguments: argparse.Namespace) -
 
 
 def _report(spark: SparkSession, store: Store, arguments: argparse.Namespace) -> dict[str, Any]:
-    def rows(words: str) -> list[Mapping[str, Any]]:
-        return [row.asDict() for row in spark.sql(words).collect()]
+    def rows(query: str) -> list[Mapping[str, Any]]:
+        return [row.asDict() for row in spark.sql(query).collect()]
 
     limits = report.Limits(idle_days=arguments.idle_days)
     # One small scan for all queries.

@@ -119,7 +119,7 @@ def changes(
 
 
 def of_tables(names: Iterable[TableName]) -> Filter:
-    """Return the filter of the units of some tables."""
+    """Return the filter of the units of tables."""
     by_database: dict[tuple[str, str], list[str]] = {}
     for name in names:
         by_database.setdefault((name.catalog, name.database), []).append(name.table)

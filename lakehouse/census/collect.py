@@ -15,7 +15,7 @@ from lakehouse.census.metastore import Table
 from lakehouse.census.model import MetadataType, MetadataUnit
 
 # A change of what is collected makes every table a changed one.
-LAYOUT = 1
+LAYOUT = 2
 FORMATS = ("iceberg", "delta", "hive")
 # Threads that read footers, which mostly wait, and the files of a batch.
 _THREADS, _BATCH_FILES = 4, 100
@@ -28,7 +28,7 @@ _OF_ONE_TABLE = (ValueError, LookupError, TypeError, AttributeError, ArithmeticE
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a table: unchanged, failed for a reason, or its units.
+    """The result of collecting a table: unchanged, failed for a reason, or its units.
 
     `log` is that of a Delta table whose checkpoint has to be read first; `unavailable` is why the file
     system does not answer.
@@ -55,7 +55,7 @@ def collect(
     UnavailableError where the file system does not answer.
     """
     try:
-        state, read = _opened(table, files, checkpoint)
+        state, read = _open(table, files, checkpoint)
         version = _version(table, level, state)
         if version == known_version:
             return Outcome(table.name, version, unchanged=True)
@@ -73,7 +73,7 @@ def collect(
     return Outcome(table.name, version, tuple(units))
 
 
-def _opened(
+def _open(
     table: Table, files: Files, checkpoint: delta.Checkpoint | None
 ) -> tuple[str, Callable[[], Contents]]:
     """Return the version of a table, found with few requests, and a function that reads its contents.

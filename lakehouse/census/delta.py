@@ -164,8 +164,8 @@ def _identity(action: Mapping[str, Any]) -> tuple[str, str]:
     vector = action.get("deletionVector")
     if not isinstance(vector, dict):
         return str(action.get("path")), ""
-    words = (vector.get("storageType"), vector.get("pathOrInlineDv"), vector.get("offset"))
-    return str(action.get("path")), ":".join(map(str, words))
+    identity = (vector.get("storageType"), vector.get("pathOrInlineDv"), vector.get("offset"))
+    return str(action.get("path")), ":".join(map(str, identity))
 
 
 def _contents(table: Table, known_log: Log, state: _State) -> Contents:
@@ -248,11 +248,10 @@ def _statistics(text: Any) -> Mapping[str, Any]:
 
 
 def _columns_statistics(statistics: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, str]:
-    """Return least and greatest value and number of nulls by column, as JSON."""
-    by_column: dict[str, dict[str, Any]] = {}
-    for key, kind in (("minValues", "minValue"), ("maxValues", "maxValue"), ("nullCount", "nullsCount")):
-        values = statistics.get(key)
-        for column, value in values.items() if isinstance(values, dict) else ():
-            if not isinstance(value, dict | list):
-                by_column.setdefault(names.get(column, column), {})[kind] = value
-    return {column: json.dumps(values, sort_keys=True) for column, values in by_column.items()}
+    """Return the number of nulls by column, as JSON; minima and maxima are cell values, which stay out."""
+    counts = statistics.get("nullCount")
+    return {
+        names.get(column, column): json.dumps({"nullsCount": count})
+        for column, count in (counts.items() if isinstance(counts, dict) else ())
+        if isinstance(count, int)
+    }

@@ -34,6 +34,8 @@ _STATE = [*KEYS, "additional_metadata"]
 # Columns of a checkpoint that the census reads, as one text in the form of a commit's line.
 _ACTIONS = "to_json(struct(add, metaData, protocol)) AS action"
 
+# Spark reads a path with one of them as a pattern, which matches folders of other tables.
+_GLOB = frozenset("[]{}*?\\")
 _REASON_LETTERS = 300
 
 OpenFiles = Callable[[], Files]
@@ -166,6 +168,9 @@ def _from_checkpoints(
     for row in work if logs else ():
         name = row[0].name
         if (log := logs.get(name)) is None:
+            continue
+        if _GLOB & set(log.folder):
+            yield name, f"Spark cannot read its checkpoint: {log.folder[:200]} has one of {' '.join(sorted(_GLOB))}"
             continue
         try:
             yield name, _evaluated(_from_checkpoint(spark, log, row, open_files, level))

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 WARNING, INFO = "warning", "info"
+# The statement of a finding that no statement fixes.
+_DESCRIBE = "DESCRIBE TABLE EXTENDED {name}"
 _PLAIN = re.compile(r"[a-z_][a-z0-9_]*")
 # In milliseconds.
 _DAY = 24 * 3600 * 1000
@@ -25,7 +27,6 @@ class Limits:
     skew_bytes: int = 128 << 20
     snapshots: int = 100
     manifests: int = 100
-    log_files: int = 1000
     delete_files: int = 100
     idle_days: int = 90
 
@@ -37,7 +38,7 @@ class Kind:
     code: str
     severity: str
     query: Callable[[str, Limits, int], str]
-    # The statement in Spark's SQL by catalog, with {name} for the table; none where no statement helps.
+    # The statement in Spark's SQL by catalog, with {name} for the table, {text} for its name in a literal.
     statements: Mapping[str, str]
 
 
@@ -53,10 +54,10 @@ def _of_tables(fact: str, condition: str) -> Callable[[str, Limits, int], str]:
     """Return the query of tables whose own unit meets a condition, in which {limits} are replaced."""
 
     def query(units: str, limits: Limits, now: int) -> str:
-        words = {**vars(limits), "now": now, "idle_since": now - limits.idle_days * _DAY}
+        parameters = {**vars(limits), "now": now, "idle_since": now - limits.idle_days * _DAY}
         return (
-            f"SELECT {_TABLE}, {fact.format(**words)} AS fact, {_SIZE} FROM {units}"
-            f" WHERE metadata_key = 'GENERAL_INFO' AND {condition.format(**words)}"
+            f"SELECT {_TABLE}, {fact.format(**parameters)} AS fact, {_SIZE} FROM {units}"
+            f" WHERE metadata_key = 'GENERAL_INFO' AND {condition.format(**parameters)}"
         )
 
     return query
@@ -118,7 +119,7 @@ KINDS = (
             f"concat('equality deletes, which some readers refuse: ', {_number('equality_deletes')})",
             f"{_number('equality_deletes')} > 0",
         ),
-        {"iceberg": "CALL iceberg.system.rewrite_data_files(table => '{name}',"
+        {"iceberg": "CALL iceberg.system.rewrite_data_files(table => '{text}',"
                     " options => map('delete-file-threshold', '1'))"},
     ),
     Kind(
@@ -127,12 +128,12 @@ KINDS = (
             f"concat('files of position deletes: ', {_number('position_deletes')})",
             f"{_number('position_deletes')} > {{delete_files}}",
         ),
-        {"iceberg": "CALL iceberg.system.rewrite_data_files(table => '{name}',"
+        {"iceberg": "CALL iceberg.system.rewrite_data_files(table => '{text}',"
                     " options => map('delete-file-threshold', '1'))"},
     ),
     Kind(
         "small_files", WARNING, _small_files,
-        {"iceberg": "CALL iceberg.system.rewrite_data_files(table => '{name}')", "delta": "OPTIMIZE {name}"},
+        {"iceberg": "CALL iceberg.system.rewrite_data_files(table => '{text}')", "delta": "OPTIMIZE {name}"},
     ),
     Kind("skewed_partitions", INFO, _skew, {}),
     Kind(
@@ -141,7 +142,7 @@ KINDS = (
             f"concat({_number('snapshots')}, ' snapshots')",
             f"{_number('snapshots')} > {{snapshots}}",
         ),
-        {"iceberg": "CALL iceberg.system.expire_snapshots(table => '{name}')"},
+        {"iceberg": "CALL iceberg.system.expire_snapshots(table => '{text}')"},
     ),
     Kind(
         "many_manifests", WARNING,
@@ -149,15 +150,7 @@ KINDS = (
             f"concat({_number('manifests')}, ' manifests of ', {_number('files')}, ' files')",
             f"{_number('manifests')} > {{manifests}} AND try_multiply({_number('manifests')}, 10) > {_number('files')}",
         ),
-        {"iceberg": "CALL iceberg.system.rewrite_manifests(table => '{name}')"},
-    ),
-    Kind(
-        "long_log", WARNING,
-        _of_tables(
-            f"concat({_number('log_files')}, ' commits in its log')",
-            f"{_number('log_files')} > {{log_files}}",
-        ),
-        {"delta": "OPTIMIZE {name}"},
+        {"iceberg": "CALL iceberg.system.rewrite_manifests(table => '{text}')"},
     ),
     Kind(
         "stale_statistics", INFO,
@@ -181,7 +174,7 @@ KINDS = (
 
 @dataclass(frozen=True)
 class TableFinding:
-    """A finding about a table: its cost in files and bytes, and the statement that fixes it, if one does."""
+    """A finding about a table: its cost in files and bytes, and the statement that fixes or describes it."""
 
     code: str
     severity: str
@@ -198,8 +191,8 @@ def findings(
 ) -> Iterator[TableFinding]:
     """Yield the findings of each kind, the largest tables first; `query` runs SQL and returns rows."""
     for kind in KINDS:
-        words = f"{kind.query(units, limits, now)} ORDER BY bytes DESC, files DESC LIMIT {MOST_FINDINGS}"
-        for row in query(words):
+        ordered = f"{kind.query(units, limits, now)} ORDER BY bytes DESC, files DESC LIMIT {MOST_FINDINGS}"
+        for row in query(ordered):
             name = f"{_quoted(row['workspace'])}.{_quoted(row['table_name'])}"
             yield TableFinding(
                 kind.code,
@@ -209,7 +202,7 @@ def findings(
                 str(row["fact"] or ""),
                 int(row["files"] or 0),
                 int(row["bytes"] or 0),
-                kind.statements.get(row["storage_plugin"], "").format(name=name),
+                kind.statements.get(row["storage_plugin"], _DESCRIBE).format(name=name, text=_escaped(name)),
             )
 
 
@@ -224,6 +217,11 @@ def sizes(units: str, group: str) -> str:
 
 
 GROUPS = {"formats": "storage_plugin", "databases": "workspace", "owners": "owner"}
+
+
+def _escaped(text: str) -> str:
+    """Return a text as it is between quotation marks in Spark's SQL."""
+    return text.replace("\\", "\\\\").replace("'", "\\'")
 
 
 def _quoted(name: str) -> str:

@@ -32,7 +32,7 @@ COLLECT, REPORT = "collect", "report"
 # The verb of the command line by that of the program.
 _VERBS = {COLLECT: "tables census", REPORT: "tables report"}
 _LAUNCHER = "import sys\nfrom lakehouse.census.__main__ import main\n\nsys.exit(main())\n"
-# Spark's word for a missing table.
+# Spark's error class of a missing table.
 _NO_TABLE = "TABLE_OR_VIEW_NOT_FOUND"
 # A date of no meaning: the same code is the same archive.
 _DATE = (1980, 1, 1, 0, 0, 0)
@@ -220,11 +220,10 @@ def _of_report(program: Program, report: Mapping[str, Any]) -> Iterable[Finding]
     """Yield the findings of a report; the statement that fixes one runs on Spark."""
     path = program.cluster.inventory.path
     for row in report["findings"]:
-        grave = outcome.Outcome.DEGRADED if row["severity"] == WARNING else outcome.Outcome.OK
+        severity = outcome.Outcome.DEGRADED if row["severity"] == WARNING else outcome.Outcome.OK
         fact = f"{row['fact']} ({counted(row['files'], 'file')}, {size(row['bytes'])})"
-        words = row["statement"] or f"DESCRIBE TABLE EXTENDED {row['table']}"
-        following = next_command(f"sql --engine spark {shlex.quote(words)}", path)
-        yield Finding(f"tables.{row['code']}", grave, row["table"], fact, following)
+        following = next_command(f"sql --engine spark {shlex.quote(row['statement'])}", path)
+        yield Finding(f"tables.{row['code']}", severity, row["table"], fact, following)
 
 
 _FACTS = {COLLECT: _facts_of_units, REPORT: _facts_of_report}

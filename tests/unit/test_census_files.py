@@ -142,7 +142,7 @@ def test_every_kind_of_finding_is_a_row_with_its_statement() -> None:
         queries.append(words)
         about = {"fact": "why", "files": 1, "bytes": 2}
         return [
-            {"storage_plugin": catalog, "workspace": "x", "table_name": "a`b", **about}
+            {"storage_plugin": catalog, "workspace": "x", "table_name": "a`'b", **about}
             for catalog in ("iceberg", "delta", "hive")
         ]
 
@@ -155,4 +155,7 @@ def test_every_kind_of_finding_is_a_row_with_its_statement() -> None:
     # A unit of an earlier release, or of a user, ends no query.
     assert not [words for words in queries if re.search(r"(?<!try_)(CAST\(get_json|sum\()", words)]
     optimize = [row for row in rows if (row.code, row.catalog) == ("small_files", "delta")]
-    assert optimize[0].statement == "OPTIMIZE x.`a``b`"
+    assert optimize[0].statement == "OPTIMIZE x.`a``'b`"
+    expire = [row for row in rows if (row.code, row.catalog) == ("many_snapshots", "iceberg")]
+    assert expire[0].statement == r"CALL iceberg.system.expire_snapshots(table => 'x.`a``\'b`')"
+    assert {row.statement for row in rows if row.code == "idle"} == {"DESCRIBE TABLE EXTENDED x.`a``'b`"}

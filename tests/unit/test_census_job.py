@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
+import pytest
+
 from lakehouse.census import contents, job, model
 from lakehouse.census.java_errors import Py4JError
 from lakehouse.census.job import Counts
@@ -62,6 +64,17 @@ class TestCheckpoints:
             PROTOCOL, METADATA, *(add(f"{number}.parquet") for number in (5, 6, 7, 8))
         ]), store).changed == 1  # fmt: skip
         assert len(paths(store)) == 4
+
+    @pytest.mark.parametrize("letter", "[]{}*?")
+    def test_a_location_with_a_pattern_reads_no_other_table(self, tmp_path: Path, letter: str) -> None:
+        name = f"t{letter}"
+        (log_of(tmp_path, name, 5) / f"{5:020}.checkpoint.parquet").touch()
+
+        def read(path: str) -> list[Mapping[str, Any]]:
+            raise AssertionError(path)
+
+        counts = run([table("delta", name)], tmp_path, FakeSpark(read), FakeStore())
+        assert counts.failed[f"x.{name}"].startswith("Spark cannot read its checkpoint")
 
     def test_a_failure_of_the_jvm_is_a_fault_of_its_table(self, tmp_path: Path) -> None:
         (log_of(tmp_path, "bad", 5) / f"{5:020}.checkpoint.parquet").touch()

@@ -107,7 +107,7 @@ def test_a_report_has_its_findings_with_cost_and_statement(program: Program) -> 
         "code": "small_files", "severity": "warning", "catalog": "iceberg", "table": "x.t", "fact": "why",
         "files": 9, "bytes": 2048, "statement": "CALL iceberg.system.rewrite_data_files(table => 'x.t')",
     }  # fmt: skip
-    idle = {**row, "code": "idle", "severity": "info", "statement": ""}
+    idle = {**row, "code": "idle", "severity": "info", "statement": "DESCRIBE TABLE EXTENDED x.t"}
     document = {
         "findings": [idle, row],
         "formats": [{"name": "iceberg", "tables": 1, "files": 9, "bytes": 2048}],

@@ -16,7 +16,7 @@ from lakehouse.tables import census_program
     "--level",
     type=click.Choice([level.lower() for level in LEVELS]),
     default=LEVELS[-1].lower(),
-    help="deepest units to collect",
+    help="deepest units to collect; deeper ones of earlier runs are removed",
 )
 @shared_options.limit(3600.0)
 @shared_options.as_json
@@ -26,14 +26,14 @@ def command(level: str, limit: float, as_json: bool, inventory: str) -> int:
 
     A table without a change is skipped.
 
-    Exit code: 1 if a table cannot be described, 2 if the metastore or HDFS does not answer, 124 after the
-    timeout.
+    Exit code: 1 if a table cannot be described, 2 if the metastore or HDFS does not answer or another census
+    writes, 124 after the timeout.
     """
     if limit < 1:
         raise UsageError(f"--limit {limit:g}: seconds, 1 or more")
-    began = time.monotonic()
+    start = time.monotonic()
     cluster = placement.read(inventories.load(inventory))
     program = census_program.collector(cluster, level.upper())
     output.progress(f"census on {program.host.name} as {program.account}")
     reply = census_program.run(program, limit)
-    return output.end(census_program.result(program, reply, time.monotonic() - began), as_json=as_json)
+    return output.end(census_program.result(program, reply, time.monotonic() - start), as_json=as_json)

@@ -24,8 +24,8 @@ def command(idle_days: int, limit: float, as_json: bool, inventory: str) -> int:
     """
     if limit < 1:
         raise UsageError(f"--limit {limit:g}: seconds, 1 or more")
-    began = time.monotonic()
+    start = time.monotonic()
     program = census_program.reporter(placement.read(inventories.load(inventory)), idle_days)
     output.progress(f"report on {program.host.name} as {program.account}")
     reply = census_program.run(program, limit)
-    return output.end(census_program.result(program, reply, time.monotonic() - began), as_json=as_json)
+    return output.end(census_program.result(program, reply, time.monotonic() - start), as_json=as_json)
