@@ -1,7 +1,8 @@
 """The program of the census, which spark-submit runs on a client host: the last line of JSON is its result.
 
 `collect` writes the units, `report` reads them.
-Exit code: 1 if a table cannot be described, 2 if the metastore or HDFS does not answer, or another run writes.
+Exit code: 1 if a table cannot be described, 2 if the metastore or HDFS does not answer
+or another run writes.
 """
 
 from __future__ import annotations

@@ -116,9 +116,10 @@ def _with_footers(table_contents: Contents, files: Files) -> Contents:
         # In batches, so that too many row groups end the requests.
         for start in range(0, len(waiting), _BATCH_FILES):
             batch = waiting[start : start + _BATCH_FILES]
-            for file, footer in zip(batch, pool.map(lambda file: _footer(file, files), batch), strict=True):
-                read[file.path] = footer
-                count.add([footer if isinstance(footer, DataFile) else file])
+            footers = pool.map(lambda file: _footer(file, files), batch)
+            for file, result in zip(batch, footers, strict=True):
+                read[file.path] = result
+                count.add([result if isinstance(result, DataFile) else file])
     faults = [(path, footer) for path, footer in read.items() if isinstance(footer, str)]
     facts = {**table_contents.facts, "unreadable_files": len(faults)}
     if faults:

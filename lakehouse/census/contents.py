@@ -169,7 +169,7 @@ def key_of(partition: Sequence[tuple[str, str]]) -> str:
 
 
 def _name(partition: Iterable[tuple[str, str]]) -> str:
-    """Return the name of a partition; escaped as Hive does, so that a value with `/` or `=` equals no other."""
+    """Return the name of a partition; escaped as Hive does: a value may have `/` and `=`."""
     return "/".join(f"{escaped(name)}={escaped(value)}" for name, value in partition)
 
 
@@ -325,7 +325,7 @@ def _digest(listed: Sequence[MetadataUnit]) -> str:
 
 
 def _json(facts: Mapping[str, Any]) -> str:
-    """Return facts as JSON; ValueError for a number that SQL cannot read, such as a sum of 64 bits or more."""
+    """Return facts as JSON; ValueError for a number beyond 64 bits, which SQL cannot read."""
     for name, value in facts.items():
         if isinstance(value, int):
             number(int(value), name)

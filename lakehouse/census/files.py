@@ -32,7 +32,10 @@ class UnavailableError(Exception):
 
 @dataclass(frozen=True)
 class Entry:
-    """A file or folder in a listing; `modified` is in milliseconds since 1970, `id` differs after a new write."""
+    """A file or folder in a listing; `modified` is in milliseconds since 1970.
+
+    `id` is that of HDFS: a file that replaces another one has a new one.
+    """
 
     path: str
     bytes: int = 0

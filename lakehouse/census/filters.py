@@ -74,7 +74,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Membership:
-    """A column whose value is one of some values, or none of them (IN, NOT_IN); FilterError."""
+    """A column whose value is in a list, or not (IN, NOT_IN); FilterError."""
 
     operator: Operator
     column: str
@@ -113,7 +113,7 @@ class Negation:
 
 @dataclass(frozen=True)
 class Combination:
-    """All of some filters, or any of them (AND, OR); FilterError."""
+    """All filters of a list, or any of them (AND, OR); FilterError."""
 
     operator: Operator
     filters: tuple[Filter, ...]

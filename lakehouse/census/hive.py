@@ -65,7 +65,8 @@ def version(table: Table, files: Listing) -> str:
         digest.update(repr(values).encode())
     statistics = [table.parameters.get(name) for name in _STATISTICS]
     rest = (
-        sorted(files.missing), table.columns, table.partition_keys, table.location, table.input_format, statistics
+        sorted(files.missing), table.columns, table.partition_keys, table.location, table.input_format,
+        statistics,
     )  # fmt: skip
     digest.update(repr(rest).encode())
     return digest.hexdigest()[:32]
@@ -139,7 +140,11 @@ def _partitioned_files(
         if entry.folder or (folder := _folder_of(entry.path, partitions)) is None:
             continue
         yield DataFile(
-            entry.path, entry.bytes, partitions[folder].values, format=formats[folder], modified=entry.modified
+            entry.path,
+            entry.bytes,
+            partitions[folder].values,
+            format=formats[folder],
+            modified=entry.modified,
         )
 
 

@@ -9,7 +9,7 @@ except ImportError:
     class Py4JError(Exception):  # type: ignore[no-redef]
         """A call of Spark's JVM failed."""
 
-    class Py4JJavaError(Py4JError):  # type: ignore[no-redef]
+    class Py4JJavaError(Py4JError):  # type: ignore[no-redef,misc]
         """A call of Spark's JVM raised an exception of Java."""
 
 

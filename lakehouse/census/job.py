@@ -170,7 +170,10 @@ def _from_checkpoints(
         if (log := logs.get(name)) is None:
             continue
         if _GLOB & set(log.folder):
-            yield name, f"Spark cannot read its checkpoint: {log.folder[:200]} has one of {' '.join(sorted(_GLOB))}"
+            yield (
+                name,
+                f"Spark cannot read its checkpoint: {log.folder[:200]} has one of {' '.join(sorted(_GLOB))}",
+            )
             continue
         try:
             yield name, _evaluated(_from_checkpoint(spark, log, row, open_files, level))

@@ -24,6 +24,7 @@ _VARINT_BITS = 63
 _NUMBERS = 1 << 63
 # Types of the compact protocol.
 _STOP, _TRUE, _FALSE, _BYTE, _I16, _I32, _I64, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = range(13)
+_SIZES = {_TRUE: 1, _FALSE: 1, _BYTE: 1, _DOUBLE: 8}
 _LONG_LIST = 15
 _HIGH, _LOW = 4, 0x0F
 _SEVEN_BITS, _MORE = 0x7F, 0x80
@@ -79,7 +80,7 @@ def _row_group(group: Any) -> RowGroup:
 
 @dataclass(frozen=True)
 class _Fields:
-    """The fields of a struct to build by id, with those of the struct in them; every other is skipped.
+    """The requested fields of a struct by id, with those of the struct in them; every other is skipped.
 
     `convert` replaces the struct as soon as it is read.
     """
@@ -89,9 +90,7 @@ class _Fields:
 
 
 _CHUNK = _Fields({_META_DATA: _Fields(dict.fromkeys((_COLUMN_COMPRESSED, _DATA_PAGE, _DICTIONARY_PAGE)))})
-_GROUP = _Fields(
-    {_COLUMNS: _CHUNK, **dict.fromkeys((_BYTES, _GROUP_ROWS, _OFFSET, _COMPRESSED))}, _row_group
-)
+_GROUP = _Fields({_COLUMNS: _CHUNK, **dict.fromkeys((_BYTES, _GROUP_ROWS, _OFFSET, _COMPRESSED))}, _row_group)
 _FILE = _Fields({_ROWS: None, _ROW_GROUPS: _GROUP})
 
 
@@ -103,7 +102,7 @@ class _Reader:
         self._remaining = MOST_VALUES
 
     def struct(self, position: int, depth: int, fields: _Fields | None) -> tuple[Any, int]:
-        """Return some fields of a struct by id, and the position behind it; none without `fields`."""
+        """Return the requested fields of a struct by id, if any, and the position behind it."""
         if depth > _MOST_DEPTH:
             raise FooterError("its footer is nested too deeply")
         data, nested = self._data, fields.nested if fields else {}
@@ -168,29 +167,28 @@ class _Reader:
         """Return the position behind a value, without building it."""
         if depth > _MOST_DEPTH:
             raise FooterError("its footer is nested too deeply")
-        if kind in {_TRUE, _FALSE, _BYTE}:
-            return position + 1
-        if kind in {_I16, _I32, _I64}:
-            return _varint(self._data, position)[1]
-        if kind == _DOUBLE:
-            return position + 8
-        if kind == _BINARY:
+        if kind in _SIZES:
+            position += _SIZES[kind]
+        elif kind in {_I16, _I32, _I64}:
+            _, position = _varint(self._data, position)
+        elif kind == _BINARY:
             length, position = _varint(self._data, position)
             self._check(length, position)
-            return position + length
-        if kind == _STRUCT:
-            return self.struct(position, depth, None)[1]
-        if kind in {_LIST, _SET}:
+            position += length
+        elif kind == _STRUCT:
+            _, position = self.struct(position, depth, None)
+        elif kind in {_LIST, _SET}:
             count, item, position = self._header(position)
-            return self._skip_all((item,), count, position, depth)
-        if kind == _MAP:
+            position = self._skip_all((item,), count, position, depth)
+        elif kind == _MAP:
             count, position = _varint(self._data, position)
             self._check(count, position)
-            if not count:
-                return position
-            kinds = self._data[position]
-            return self._skip_all((kinds >> _HIGH, kinds & _LOW), count, position + 1, depth)
-        raise FooterError(f"its footer has a value of the unknown type {kind}")
+            if count:
+                kinds = self._data[position]
+                position = self._skip_all((kinds >> _HIGH, kinds & _LOW), count, position + 1, depth)
+        else:
+            raise FooterError(f"its footer has a value of the unknown type {kind}")
+        return position
 
     def _skip_all(self, kinds: tuple[int, ...], count: int, position: int, depth: int) -> int:
         for _ in range(count):

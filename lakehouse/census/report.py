@@ -19,7 +19,7 @@ MOST_FINDINGS = 100
 
 @dataclass(frozen=True)
 class Limits:
-    """From where on a number is a finding."""
+    """Thresholds: a larger number is a finding."""
 
     small_file_bytes: int = 16 << 20
     small_files: int = 10
@@ -116,7 +116,7 @@ KINDS = (
     Kind(
         "equality_deletes", WARNING,
         _of_tables(
-            f"concat('equality deletes, which some readers refuse: ', {_number('equality_deletes')})",
+            f"concat('equality deletes, which not every reader supports: ', {_number('equality_deletes')})",
             f"{_number('equality_deletes')} > 0",
         ),
         {"iceberg": "CALL iceberg.system.rewrite_data_files(table => '{text}',"
@@ -148,7 +148,8 @@ KINDS = (
         "many_manifests", WARNING,
         _of_tables(
             f"concat({_number('manifests')}, ' manifests of ', {_number('files')}, ' files')",
-            f"{_number('manifests')} > {{manifests}} AND try_multiply({_number('manifests')}, 10) > {_number('files')}",
+            f"{_number('manifests')} > {{manifests}}"
+            f" AND try_multiply({_number('manifests')}, 10) > {_number('files')}",
         ),
         {"iceberg": "CALL iceberg.system.rewrite_manifests(table => '{text}')"},
     ),

@@ -40,7 +40,7 @@ class SparkMetastore:
         self._serializer = jvm.org.apache.thrift.TSerializer(protocol())
 
     def tables(self, without: Sequence[str] = ()) -> list[Table]:
-        """Return all tables but those of some databases; Hive tables with their partitions."""
+        """Return all tables except those of the databases `without`; Hive tables with their partitions."""
         listed: list[Table] = []
         for database in self._call("getAllDatabases"):
             if database in without:

@@ -77,7 +77,7 @@ class RequestError(ValueError):
 
 @dataclass(frozen=True)
 class Overwrite:
-    """Replace all units of some keys by those of a frame, which has no others."""
+    """Replace all units of `keys` by those of a frame, which has no others."""
 
     keys: frozenset[Key]
     frame: DataFrame
@@ -120,7 +120,7 @@ class Store:
         columns: Sequence[str] = COLUMNS,
         where: Filter | None = None,
     ) -> DataFrame:
-        """Return some columns of the units of some types that match a filter; RequestError."""
+        """Return columns of the units of these types that match a filter; RequestError."""
         frame = self.spark.table(self.name)
         condition = type_condition(types)
         unknown = [name for name in columns if name not in COLUMNS]
@@ -138,7 +138,7 @@ class Store:
         columns: Sequence[str] = COLUMNS,
         where: Filter | None = None,
     ) -> list[dict[str, Any]]:
-        """Return some columns of the units of some types that match a filter; RequestError.
+        """Return columns of the units of these types that match a filter; RequestError.
 
         `units` of the result of all columns are MetadataUnit.of_row(row).
         """

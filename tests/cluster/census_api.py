@@ -23,13 +23,13 @@ ODD = "it's \\ odd/ä"
 
 
 def units(table: str, *keys: str, files: int = 2) -> list[MetadataUnit]:
-    """Return the units of a table with some keys."""
-    words: dict[str, Any] = {"storage_plugin": "hive", "workspace": "x", "table_name": table}
-    listed = [MetadataUnit(**words, metadata_type=model.TABLE, metadata_key="GENERAL_INFO", owner="ann")]
+    """Return the units of a table with these keys."""
+    values: dict[str, Any] = {"storage_plugin": "hive", "workspace": "x", "table_name": table}
+    listed = [MetadataUnit(**values, metadata_type=model.TABLE, metadata_key="GENERAL_INFO", owner="ann")]
     for key in keys:
-        listed.append(MetadataUnit(**words, metadata_type=model.SEGMENT, metadata_key=key, locations=["a"]))
+        listed.append(MetadataUnit(**values, metadata_type=model.SEGMENT, metadata_key=key, locations=["a"]))
         listed += [
-            MetadataUnit(**words, metadata_type=model.FILE, metadata_key=key, path=f"/{key}/{number}")
+            MetadataUnit(**values, metadata_type=model.FILE, metadata_key=key, path=f"/{key}/{number}")
             for number in range(files)
         ]
     return listed

@@ -34,9 +34,9 @@ class Census:
     inventory: str
     trino: Trino
 
-    def run(self, *words: str, codes: tuple[int, ...] = (0, 1)) -> dict[str, Any]:
+    def run(self, *arguments: str, codes: tuple[int, ...] = (0, 1)) -> dict[str, Any]:
         """Run a command of `lakehouse tables`; tables of other tests may be damaged, which is exit code 1."""
-        argv = [sys.executable, "-m", "lakehouse.cli", "tables", *words, "--json", "-i", self.inventory]
+        argv = [sys.executable, "-m", "lakehouse.cli", "tables", *arguments, "--json", "-i", self.inventory]
         done = subprocess.run(
             argv, cwd=ROOT, capture_output=True, text=True, check=False, timeout=LIMIT_SECONDS
         )
@@ -154,11 +154,11 @@ def test_the_python_api_modifies_in_one_commit(census: Census) -> None:
 
 def test_three_engines_read_the_same_units(census: Census, trino: Trino, tables: str) -> None:
     census.run("census")
-    words = f"where workspace = '{tables}' group by metadata_type"
+    arguments = f"where workspace = '{tables}' group by metadata_type"
     expected = {(str(kind), int(count)) for kind, count in trino.sql(
-        f"select metadata_type, count(*) from iceberg.{UNITS} {words}"
+        f"select metadata_type, count(*) from iceberg.{UNITS} {arguments}"
     )}  # fmt: skip
-    statement = f"SELECT metadata_type, count(*) FROM iceberg.{UNITS} {words}"
+    statement = f"SELECT metadata_type, count(*) FROM iceberg.{UNITS} {arguments}"
     for engine in ("spark", "flink"):
         done = looking.look(
             "sql", census.inventory, "--engine", engine, "--csv", statement, seconds=LIMIT_SECONDS

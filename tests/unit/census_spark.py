@@ -1,4 +1,4 @@
-"""Spark as a run of the census uses it: datasets that evaluate again for each action, and a table of units."""
+"""Spark as the census uses it: datasets that evaluate again for each action, and a table of units."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from lakehouse.census.model import COLUMNS, KEYS
 
 @dataclass
 class FakeRdd:
-    """A dataset: an action evaluates it again, unless it has a local checkpoint that an action has written."""
+    """A dataset: an action evaluates it again, unless an earlier one has written a local checkpoint."""
 
     evaluate: Callable[[], Iterable[Any]]
     is_marked: bool = False
     rows: list[Any] | None = None
 
-    def mapPartitions(self, function: Callable[[Iterable[Any]], Iterable[Any]]) -> FakeRdd:
+    def mapPartitions(self, function: Callable[[Iterable[Any]], Iterable[Any]]) -> FakeRdd:  # noqa: N802
         return FakeRdd(lambda: function(iter(self._rows())))
 
     def map(self, function: Callable[[Any], Any]) -> FakeRdd:
         return FakeRdd(lambda: map(function, self._rows()))
 
-    def flatMap(self, function: Callable[[Any], Iterable[Any]]) -> FakeRdd:
+    def flatMap(self, function: Callable[[Any], Iterable[Any]]) -> FakeRdd:  # noqa: N802
         return FakeRdd(lambda: [item for row in self._rows() for item in function(row)])
 
     def union(self, other: FakeRdd) -> FakeRdd:
@@ -38,7 +38,7 @@ class FakeRdd:
     def unpersist(self) -> None:
         """Keep the rows."""
 
-    def localCheckpoint(self) -> None:
+    def localCheckpoint(self) -> None:  # noqa: N802
         self.is_marked = True
 
     def count(self) -> int:
@@ -70,11 +70,13 @@ class FakeSpark:
         )
         self.read = SimpleNamespace(parquet=self._frame)
 
-    def createDataFrame(self, rows: FakeRdd, *_: Any, **__: Any) -> FakeRdd:
+    def createDataFrame(self, rows: FakeRdd, *_: Any, **__: Any) -> FakeRdd:  # noqa: N802
         return rows
 
     def _frame(self, *paths: str) -> Any:
-        actions = FakeRdd(lambda: [SimpleNamespace(action=json.dumps(row)) for row in self.checkpoint(*paths)])
+        actions = FakeRdd(
+            lambda: [SimpleNamespace(action=json.dumps(row)) for row in self.checkpoint(*paths)]
+        )
         frame = SimpleNamespace(rdd=actions, collect=actions.collect)
         for name in ("where", "selectExpr", "limit", "coalesce"):
             setattr(frame, name, lambda *_: frame)

@@ -18,7 +18,15 @@ from lakehouse.census.java_errors import Py4JError
 from lakehouse.census.job import Counts, collect_all
 from lakehouse.census.metastore import MetastoreError, parse_partitions, parse_tables
 from lakehouse.census.model import Key, MetadataType
-from lakehouse.census.store import ConflictError, Delete, Modify, Overwrite, RequestError, Store, UnknownCommitError
+from lakehouse.census.store import (
+    ConflictError,
+    Delete,
+    Modify,
+    Overwrite,
+    RequestError,
+    Store,
+    UnknownCommitError,
+)
 from tests.unit.census_files import FolderFiles, hive_table, table
 
 NAME = TableName("hive", "x", "t")
@@ -34,7 +42,9 @@ def summary(name: str = "t", **digests: str) -> Summary:
 
 def test_only_changed_keys_are_overwritten_and_lost_ones_deleted() -> None:
     stored = {key("GENERAL_INFO"): "0", key("a"): "1", key("b"): "1", key("gone"): "1"}
-    difference = changes.changes([summary(GENERAL_INFO="0", a="1", b="2", c="1")], {NAME}, {NAME: "v1"}, stored)
+    difference = changes.changes(
+        [summary(GENERAL_INFO="0", a="1", b="2", c="1")], {NAME}, {NAME: "v1"}, stored
+    )
     assert difference.overwritten == {key("GENERAL_INFO"), key("b"), key("c")}
     assert difference.deleted == {key("gone")}
     assert not difference.dropped

@@ -73,7 +73,13 @@ def listed(path: str) -> list[str]:
 def row(name: str) -> dict[str, Any]:
     folder = name in {"sub", "loop"}
     kind = "DIRECTORY" if folder else "FILE"
-    return {"pathSuffix": name, "length": 0 if folder else 10, "modificationTime": 5, "type": kind, "fileId": 7}
+    return {
+        "pathSuffix": name,
+        "length": 0 if folder else 10,
+        "modificationTime": 5,
+        "type": kind,
+        "fileId": 7,
+    }
 
 
 @pytest.fixture(scope="module")
@@ -138,8 +144,8 @@ def test_a_namenode_that_does_not_answer_is_no_damage() -> None:
 def test_every_kind_of_finding_is_a_row_with_its_statement() -> None:
     queries: list[str] = []
 
-    def query(words: str) -> list[Mapping[str, Any]]:
-        queries.append(words)
+    def query(statement: str) -> list[Mapping[str, Any]]:
+        queries.append(statement)
         about = {"fact": "why", "files": 1, "bytes": 2}
         return [
             {"storage_plugin": catalog, "workspace": "x", "table_name": "a`'b", **about}
@@ -151,9 +157,11 @@ def test_every_kind_of_finding_is_a_row_with_its_statement() -> None:
     assert len(rows) == 3 * len(KINDS)
     assert {row.code for row in rows} == {kind.code for kind in KINDS}
     assert all("{" not in row.statement for row in rows)
-    assert all("{" not in words for words in queries)
+    assert all("{" not in statement for statement in queries)
     # A unit of an earlier release, or of a user, ends no query.
-    assert not [words for words in queries if re.search(r"(?<!try_)(CAST\(get_json|sum\()", words)]
+    assert not [
+        statement for statement in queries if re.search(r"(?<!try_)(CAST\(get_json|sum\()", statement)
+    ]
     optimize = [row for row in rows if (row.code, row.catalog) == ("small_files", "delta")]
     assert optimize[0].statement == "OPTIMIZE x.`a``'b`"
     expire = [row for row in rows if (row.code, row.catalog) == ("many_snapshots", "iceberg")]

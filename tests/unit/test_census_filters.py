@@ -67,8 +67,8 @@ def evaluated(condition: Filter, rows: list[dict[str, Any]]) -> list[bool | None
     connection.execute(f"create table units ({', '.join(names)})")
     for row in rows:
         connection.execute("insert into units values (?, ?, ?, ?)", [row[name] for name in names])
-    words = filters.sql(condition).replace(f"{2**31}L", str(2**31)).replace(f"{2**40}L", str(2**40))
-    values = connection.execute(f"select {words} from units order by rowid").fetchall()  # noqa: S608
+    condition_sql = filters.sql(condition).replace(f"{2**31}L", str(2**31)).replace(f"{2**40}L", str(2**40))
+    values = connection.execute(f"select {condition_sql} from units order by rowid").fetchall()  # noqa: S608
     return [None if value is None else bool(value) for (value,) in values]
 
 
@@ -102,9 +102,11 @@ def test_a_quote_ends_no_text() -> None:
 
 
 def test_many_filters_are_nested_logarithmically() -> None:
-    words = filters.sql(filters.any_of(*(filters.equal("table_name", str(number)) for number in range(4096))))
+    condition_sql = filters.sql(
+        filters.any_of(*(filters.equal("table_name", str(number)) for number in range(4096)))
+    )
     depth = deepest = 0
-    for letter in words:
+    for letter in condition_sql:
         depth += (letter == "(") - (letter == ")")
         deepest = max(deepest, depth)
     assert deepest < 20

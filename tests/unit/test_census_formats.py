@@ -24,6 +24,7 @@ from pyiceberg.types import (
     TimeType,
 )
 
+from lakehouse.catalog import avro
 from lakehouse.census import collect, contents, delta, iceberg, model
 from lakehouse.census.collect import Outcome
 from lakehouse.census.delta import Action
@@ -169,14 +170,20 @@ class TestIceberg:
     def test_a_decimal_is_exact(self) -> None:
         field = SpecField("f", "identity", "decimal(38, 10)")
         greatest = 10**38 - 1
-        texts = [field.text(value.to_bytes(16, "big", signed=True)) for value in (greatest, greatest - 1, -greatest)]
+        texts = [
+            field.text(value.to_bytes(16, "big", signed=True))
+            for value in (greatest, greatest - 1, -greatest)
+        ]
         assert texts == [f"{'9' * 28}.{'9' * 10}", f"{'9' * 28}.{'9' * 9}8", f"-{'9' * 28}.{'9' * 10}"]
 
     def test_a_type_of_a_partition_that_python_cannot_count_is_a_fault(self, tmp_path: Path) -> None:
-        schema = [{"id": 1, "name": "id", "type": "int"}, {"id": 2, "name": "p", "type": "decimal(9, 3000000)"}]
+        schema = [
+            {"id": 1, "name": "id", "type": "int"},
+            {"id": 2, "name": "p", "type": "decimal(9, 3000000)"},
+        ]
         files = self.files(tmp_path, Written(schema))
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(iceberg.avro, "read", self.of_bytes(iceberg.avro.read))
+            patch.setattr(avro, "read", self.of_bytes(avro.read))
             outcome = collect.collect(self.table(), files, model.FILE)
         assert outcome.failed
 
@@ -196,7 +203,17 @@ class TestIceberg:
         assert SpecField("f", "identity", "uuid").text(bytes(16)) == "00000000-0000-0000-0000-000000000000"
 
     @pytest.mark.parametrize(
-        ("name", "avro_name"), [("a_1", "a_1"), ("1a", "_1a"), ("a-b", "a_x2Db"), ("é", "é"), ("😀a", "_xD83D_xDE00a"), ("a²½", "a_xB2_xBD"), ("٣a٣", "_٣a٣"), ("", "")]
+        ("name", "avro_name"),
+        [
+            ("a_1", "a_1"),
+            ("1a", "_1a"),
+            ("a-b", "a_x2Db"),
+            ("é", "é"),
+            ("😀a", "_xD83D_xDE00a"),
+            ("a²½", "a_xB2_xBD"),
+            ("٣a٣", "_٣a٣"),
+            ("", ""),
+        ],
     )
     def test_names_of_partitions_are_those_of_avro(self, name: str, avro_name: str) -> None:
         assert iceberg.avro_name(name) == avro_name
@@ -222,7 +239,12 @@ class TestDelta:
         [about] = facts(outcome)
         assert about["rows"] == 24
         assert about["table_version"] == 3
-        assert {unit.metadata_key for unit in outcome.units} == {"GENERAL_INFO", "p=a", "p=b", "p=__HIVE_DEFAULT_PARTITION__"}
+        assert {unit.metadata_key for unit in outcome.units} == {
+            "GENERAL_INFO",
+            "p=a",
+            "p=b",
+            "p=__HIVE_DEFAULT_PARTITION__",
+        }
         assert counts(outcome)["ROW_GROUP"] == len(paths)
 
     def test_columns_have_numbers_of_nulls_and_no_values_of_cells(self, tmp_path: Path) -> None:
@@ -413,7 +435,9 @@ class TestHive:
         files = self.write(tmp_path, "t/ds=1", "t/ds=2")
         described = hive_table([("1",), ("2",)], ("ds",))
         first, second = described.partitions
-        mixed = Table(**{**vars(described), "partitions": (replace(first, input_format="a.OrcInputFormat"), second)})
+        mixed = Table(
+            **{**vars(described), "partitions": (replace(first, input_format="a.OrcInputFormat"), second)}
+        )
         outcome = collected(mixed, files)
         assert [about["format"] for about in facts(outcome, model.FILE)] == ["orc", "parquet"]
         assert facts(outcome)[0]["file_formats"] == ["orc", "parquet"]
@@ -423,7 +447,9 @@ class TestHive:
     def test_a_partition_may_be_in_a_hidden_folder(self, tmp_path: Path, folder: str) -> None:
         files = self.write(tmp_path, "t", f"t/{folder}/more")
         described = hive_table([("1",)], ("ds",))
-        moved = Table(**{**vars(described), "partitions": (HivePartition(("1",), f"hdfs://lake/t/{folder}"),)})
+        moved = Table(
+            **{**vars(described), "partitions": (HivePartition(("1",), f"hdfs://lake/t/{folder}"),)}
+        )
         [about] = facts(collected(moved, files))
         assert (about["files"], about["partitions_without_directory"]) == (1, 0)
 

@@ -31,7 +31,7 @@ def run(
 
 
 def log_of(root: Path, name: str, *commits: int) -> Path:
-    """Write a Delta log with some commits, of which each adds a file."""
+    """Write a Delta log with commits that add a file each."""
     log = root / name / "_delta_log"
     log.mkdir(parents=True, exist_ok=True)
     for number in commits:

@@ -45,16 +45,16 @@ def test_the_columns_and_scopes_are_the_published_ones() -> None:
 @pytest.mark.parametrize("column", [name for name in COLUMNS if SCOPES[name] != model.UNIT_TYPES])
 def test_a_value_out_of_scope_is_rejected(kind: MetadataType, column: str) -> None:
     key = model.GENERAL_INFO if kind == model.TABLE else model.DEFAULT_SEGMENT
-    words = {**UNIT, "metadata_type": kind, "metadata_key": key, column: VALUES[column]}
+    values = {**UNIT, "metadata_type": kind, "metadata_key": key, column: VALUES[column]}
     if kind in SCOPES[column]:
-        assert getattr(MetadataUnit(**words), column) == VALUES[column]
+        assert getattr(MetadataUnit(**values), column) == VALUES[column]
     else:
         with pytest.raises(UnitError, match=f"{column} is a column of .*; the unit has the type {kind}"):
-            MetadataUnit(**words)
+            MetadataUnit(**values)
 
 
 @pytest.mark.parametrize(
-    "words",
+    "values",
     [
         {"metadata_type": "TABLE", "metadata_key": "DEFAULT_SEGMENT"},
         {"metadata_type": "FILE", "metadata_key": "GENERAL_INFO"},
@@ -62,16 +62,16 @@ def test_a_value_out_of_scope_is_rejected(kind: MetadataType, column: str) -> No
         {"metadata_type": "FILE", "metadata_key": ""},
     ],
 )
-def test_a_type_has_its_key(words: dict[str, str]) -> None:
-    kind, key = MetadataType(words["metadata_type"]), words["metadata_key"]
+def test_a_type_has_its_key(values: dict[str, str]) -> None:
+    kind, key = MetadataType(values["metadata_type"]), values["metadata_key"]
     with pytest.raises(UnitError):
         MetadataUnit(**UNIT, metadata_type=kind, metadata_key=key)
 
 
 def test_a_time_beyond_64_bits_is_rejected() -> None:
-    words = {**UNIT, "metadata_type": model.FILE, "metadata_key": "a"}
+    values = {**UNIT, "metadata_type": model.FILE, "metadata_key": "a"}
     with pytest.raises(UnitError, match="64 bits"):
-        MetadataUnit(**words, last_modified_time=2**63)
+        MetadataUnit(**values, last_modified_time=2**63)
 
 
 def test_an_unpartitioned_table_has_two_keys() -> None:

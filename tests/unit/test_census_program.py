@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import io
 import json
 import subprocess
@@ -9,9 +10,15 @@ import sys
 import zipfile
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock, patch
 
 import pytest
 
+from lakehouse.census import __main__ as program_main
+from lakehouse.census import job
+from lakehouse.census.java_errors import Py4JError
+from lakehouse.census.job import Counts
+from lakehouse.census.store import ConflictError, UnknownCommitError
 from lakehouse.maybe import Answer, unknown
 from lakehouse.model import inventory, placement
 from lakehouse.outcome import Outcome
@@ -94,6 +101,41 @@ def test_what_failed_is_a_finding(
     assert finding.code == f"tables.{code}"
     assert fact in finding.fact
     json.dumps(result.json())
+
+
+@pytest.mark.parametrize("fault", [None, Py4JError("no catalog\n\tat java")])
+def test_the_result_is_printed_before_snapshots_expire(
+    capsys: pytest.CaptureFixture[str], fault: Exception | None
+) -> None:
+    printed: list[str] = []
+
+    def expire(*_: object) -> None:
+        printed.append(capsys.readouterr().out)
+        if fault:
+            raise fault
+
+    counts = Counts(1, 0, 1, 0, 0, 2, {}, 7, True, 1.0)
+    arguments = argparse.Namespace(webhdfs="", user="", level="FILE")
+    with (
+        patch.object(program_main, "SparkMetastore"),
+        patch.object(job, "run", return_value=counts),
+        patch.object(job, "expire", expire),
+    ):
+        assert program_main._collect(Mock(), Mock(), arguments) == 0
+    assert [json.loads(line) for line in printed] == [counts.document()]
+    warning = {**counts.document(), "warning": "snapshots were not expired: no catalog"}
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert lines == ([warning] if fault else [])
+
+
+@pytest.mark.parametrize("error", [ConflictError("changed by another run"), UnknownCommitError("may have")])
+def test_a_conflict_of_two_runs_is_one_line(capsys: pytest.CaptureFixture[str], error: Exception) -> None:
+    with (
+        patch.object(program_main, "SparkSession"),
+        patch.object(program_main, "_collect", side_effect=error),
+    ):
+        assert program_main.main(["collect"]) == 2
+    assert json.loads(capsys.readouterr().out)["error"] == str(error)
 
 
 def test_lines_of_the_jvm_are_no_result() -> None:
