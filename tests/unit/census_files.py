@@ -20,7 +20,7 @@ class FolderFiles:
     reads: list[str] = field(default_factory=list)
     down: bool = False
     refused: str = ""
-    # The content of files of this name ends early.
+    # The content of files of this name ends early, by the 12 bytes of an action `txn`.
     cut: str = ""
 
     def entries(self, uri: str) -> list[Entry] | None:
@@ -55,7 +55,7 @@ class FolderFiles:
             content = self._local(uri).read_bytes()
         except FileNotFoundError:
             raise MissingError(f"{uri} is not there") from None
-        return content[:-9] if self.cut and uri.endswith(self.cut) else content
+        return content[:-12] if self.cut and uri.endswith(self.cut) else content
 
     def _local(self, uri: str) -> Path:
         if self.down:
