@@ -23,6 +23,9 @@ from plugins.module_utils.lakehouse.webhdfs import path_of
 MOST_COMMITS = 200
 _COMMIT = re.compile(r"(\d{20})\.json")
 _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint(?:\.(\d{10})\.(\d{10}))?\.parquet")
+# Fields of an added file, and of its statistics, that are stored in memory.
+_ADD_FIELDS = ("path", "size", "modificationTime", "partitionValues", "deletionVector")
+_STATISTICS = ("numRecords", "nullCount")
 _PHYSICAL_NAME = "delta.columnMapping.physicalName"
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|/")
 
@@ -78,7 +81,7 @@ class _State:
     def apply(self, actions: Iterable[Action]) -> None:
         for action in actions:
             if add := action.get("add"):
-                self.files[_identity(add)] = add
+                self.files[_identity(add)] = _reduced(add)
                 if len(self.files) > MOST_ENTRIES:
                     raise DamagedError(f"it has more than {MOST_ENTRIES} files")
             elif removed := action.get("remove"):
@@ -160,6 +163,13 @@ def _is_action(action: Any) -> bool:
     return isinstance(action, dict) and all(isinstance(value, dict | None) for value in action.values())
 
 
+def _reduced(add: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return an added file without minima and maxima of its columns, which are most of its bytes."""
+    statistics = _statistics(add.get("stats"))
+    fields = {name: add[name] for name in _ADD_FIELDS if name in add}
+    return {**fields, "stats": {name: statistics[name] for name in _STATISTICS if name in statistics}}
+
+
 def _identity(action: Mapping[str, Any]) -> tuple[str, str]:
     vector = action.get("deletionVector")
     if not isinstance(vector, dict):
@@ -205,7 +215,7 @@ def _file(table: Table, add: Mapping[str, Any], names: Mapping[str, str], keys: 
     by_name = {
         names.get(str(key), str(key)): value for key, value in (add.get("partitionValues") or {}).items()
     }
-    statistics = _statistics(add.get("stats"))
+    statistics = add["stats"]
     rows = _rows(statistics.get("numRecords"), add.get("deletionVector") or {})
     modified = add.get("modificationTime")
     return DataFile(

@@ -329,6 +329,14 @@ class TestDelta:
         outcome = collect.collect(table("delta"), FolderFiles(tmp_path, cut="1.json"), model.FILE)
         assert "bytes" in outcome.failed
 
+    def test_replayed_files_have_no_values_of_cells_in_memory(self) -> None:
+        state = delta._State()
+        stats = json.dumps({"numRecords": 5, "minValues": {"a": "x" * 9}, "nullCount": {"a": 1}})
+        state.apply([{"add": {"path": "a", "size": 1, "stats": stats, "tags": {"b": "c"}}}])
+        assert list(state.files.values()) == [
+            {"path": "a", "size": 1, "stats": {"numRecords": 5, "nullCount": {"a": 1}}}
+        ]
+
     def test_a_path_is_a_uri_in_the_log(self) -> None:
         assert delta._path("hdfs://lake/t", "p=a%20b/1.parquet") == "/t/p=a b/1.parquet"
         assert delta._path("hdfs://lake/t", "hdfs://lake/u/1.parquet") == "/u/1.parquet"
