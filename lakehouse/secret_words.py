@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+# Shorter secrets match common words; a text hides them only after their name.
+LEAST_IN_A_TEXT = 6
 WORDS = r"pass(?:word|wd|phrase)?|pwd|secret|token|credentials?|(?:api|access|private|account)[_.\-]?key"
 # A key whose value is the secret ends with its word: `token.lifetime` and `password.file` are none. Behind
 # some words stands whose secret it is: Hadoop's of a host, Azure's of an account; or which of several it is.

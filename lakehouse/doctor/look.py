@@ -6,7 +6,7 @@ import json
 import sys
 import time
 
-from lakehouse.doctor import probes, screen
+from lakehouse.doctor import exporting, probes, screen
 from lakehouse.doctor.diagnosis import diagnose
 from lakehouse.doctor.model import Snapshot
 from lakehouse.model import inventory, placement
@@ -29,9 +29,14 @@ def look(prober: Prober, path: str, until: float) -> Snapshot:
     return Snapshot(reading.present(cluster, answers), status.status_of(cluster, answers), answers)
 
 
-def show(snapshot: Snapshot, began: float, *, as_json: bool) -> int:
-    """Print the findings, or all as JSON; return the exit code."""
+def show(snapshot: Snapshot, began: float, *, as_json: bool, to_prometheus: bool = False) -> int:
+    """Print the findings, or all as JSON; return the exit code.
+
+    Raises LakehouseError where `to_prometheus` is set and their counts cannot be written.
+    """
     diagnosis = diagnose(snapshot)
+    if to_prometheus:
+        exporting.export(snapshot.cluster, diagnosis)
     ending = screen.result(snapshot.status, diagnosis, time.monotonic() - began)
     text = json.dumps(ending.json()) if as_json else screen.screen(diagnosis, ending)
     sys.stdout.write(f"{text}\n")

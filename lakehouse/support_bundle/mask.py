@@ -19,8 +19,6 @@ from lakehouse.support_bundle.secret_spans import Span
 MASK = "********"
 # In formats where a bare mask has another meaning.
 _QUOTED = f'"{MASK}"'
-# Shorter secrets would match common words; they are masked only after their name.
-_LEAST = 6
 # Longest line: some patterns take quadratic time, and clients of a service can write long lines into its log.
 _LINE = 8192
 _LONG_LINE = re.compile(rf"^.{{{_LINE + 1},}}$", re.MULTILINE)
@@ -93,7 +91,7 @@ def forms(secret: str) -> set[str]:
             encodings |= {coded} if offset == 0 else set()
             # Without the last letter, if it depends on the next one.
             encodings.add(coded[shared : coded.index("=") - 1] if "=" in coded else coded[shared:])
-    return {form for form in encodings if len(form) >= _LEAST}
+    return {form for form in encodings if len(form) >= secret_words.LEAST_IN_A_TEXT}
 
 
 def values(path: str, text: str) -> set[str]:
@@ -118,7 +116,7 @@ class Masker:
 
     def learn(self, secrets: Iterable[str]) -> None:
         """Add secrets. Longer ones are masked first, since they may contain another."""
-        self._secrets |= {secret for secret in secrets if len(secret) >= _LEAST}
+        self._secrets |= {secret for secret in secrets if len(secret) >= secret_words.LEAST_IN_A_TEXT}
         all_forms = {form for secret in self._secrets for form in forms(secret)}
         self._forms = sorted(all_forms, key=lambda form: (-len(form), form))
 

@@ -104,8 +104,9 @@ def marked(host: Host, options: Mapping[str, Option]) -> Iterator[tuple[str, Any
 
 
 def values(host: Host, options: Mapping[str, Option]) -> set[str]:
-    """Return every secret of a host's variables as text: by the mark of the specs, or by the word of its key.
+    """Return the secrets of a host's variables as text: by the mark of the specs, or by the word of its key.
 
+    Those shorter than LEAST_IN_A_TEXT are left out: a number, or a name, beside a secret in a marked list.
     Variables without a secret are not evaluated. Raises LakehouseError for a secret that cannot be evaluated.
     """
     hidden = {name: option for name, option in options.items() if _hides(option)}
@@ -114,7 +115,7 @@ def values(host: Host, options: Mapping[str, Option]) -> set[str]:
         if name.startswith(_VAULT) or any(_in_settings(name, host.written(name))):
             value = host.variables[name]
             texts.update(_texts(value) if name.startswith(_VAULT) else _in_settings(name, value))
-    return texts - {""}
+    return {text for text in texts if len(text) >= secret_words.LEAST_IN_A_TEXT}
 
 
 def names(options: Mapping[str, Option]) -> frozenset[str]:

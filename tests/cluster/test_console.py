@@ -1,4 +1,4 @@
-"""`lakehouse console` in a real browser, started and asked as its runbook says."""
+"""`lakehouse console` in a real browser, started and asked as its page says."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ RETURN_SECONDS = 45
 
 
 def runbook(path: str, port: int) -> list[str]:
-    """Return the commands of the runbook, for another inventory and port."""
-    blocks = pages.blocks(pages.RUNBOOKS / "console.md")
+    """Return the commands of the page, for another inventory and port."""
+    blocks = pages.blocks(ROOT / "docs" / "monitoring.md", "Console")
     text = "".join(blocks).replace("inventory/local", path).replace("8765", str(port))
     return text.replace(".venv/bin/lakehouse", f"{sys.executable} -m lakehouse.cli").splitlines()
 

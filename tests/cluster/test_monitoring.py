@@ -85,6 +85,9 @@ def test_rules_and_panels_name_no_absent_metric(
         process = verb.run("backup")
         assert process.returncode == 0, process
         wait_for("the backup's metrics", lambda: prometheus.query("lakehouse_backup_failed"), seconds=60)
+    process = verb.run("doctor", "--export")
+    assert "the metrics of doctor" not in process.stderr, process
+    wait_for("doctor's metrics", lambda: prometheus.query("lakehouse_doctor_errors"), seconds=60)
     with job_of_flink(cluster, "n", {}):
         restarts = "flink_jobmanager_job_numRestarts"
         wait_for("the job's metrics", lambda: prometheus.query(restarts), seconds=60, pause=1)

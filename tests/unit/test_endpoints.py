@@ -229,7 +229,7 @@ def test_prometheus_asks_no_service_that_is_switched_off_or_of_another_profile()
 
 
 def test_services_are_asked_what_needs_no_account_of_their_host() -> None:
-    """PostgreSQL is asked by its exporter, and Trino no query, which would be one of its history."""
+    """PostgreSQL has an exporter of its own, and a query would be in the history of Trino."""
     targets = {
         (target["job"], target["host"]): target for target in monitored("{{ groups['all'] | probe_targets }}")
     }

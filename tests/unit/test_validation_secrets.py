@@ -237,13 +237,21 @@ def test_every_value_of_a_secret_is_known_down_to_the_last_member() -> None:
         "hdfs_core_site": {"fs.s3a.secret.key": "key-pearl", "dfs.replication": 3},
         "spark_unit_service": {"Environment": ["A=b", "A_TOKEN=token-pearl"]},
         "trino_catalogs": {"shop": {"connection-url": "jdbc:x://a?password=url-pearl&b=c"}},
-        "my_own": {"credentials": {"user": ["ada", "member-pearl"]}},
+        "my_own": {"credentials": {"user": ["ada-lovelace", "member-pearl"]}},
         "vault_sales": "vault-pearl", "ansible_become_password": 12345678, "lakehouse_root": "/lakehouse",
     }  # fmt: skip
     wanted = {f"{name}-pearl" for name in MARKED}
-    wanted |= {f"{name}-pearl" for name in ("key", "token", "url", "member", "vault")} | {"ada", "12345678"}
+    members = ("key", "token", "url", "member", "vault")
+    wanted |= {*(f"{name}-pearl" for name in members), "ada-lovelace", "12345678"}
     assert secrets.values(a_host(**settings), KNOWN) == wanted
     assert {name.partition(".")[0] for name in MARKED} > secrets.names(KNOWN) > {"trino_secrets"}
+
+
+def test_a_short_name_and_a_number_beside_a_secret_are_none() -> None:
+    """A text has them anywhere: check mode shows a "0" and the word "tests"."""
+    webhook = {"url": "https://alerts.example/pearl", "max_alerts": 0}
+    host = a_host(monitoring_receivers=[{"name": "tests", "webhook_configs": [webhook]}])
+    assert secrets.values(host, KNOWN) == {"https://alerts.example/pearl"}
 
 
 @pytest.mark.parametrize("key", ["fernet_key", "signing-key", "a.Password2", "api_token_old", "cipherKey"])

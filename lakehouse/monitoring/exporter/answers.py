@@ -80,7 +80,7 @@ class Target:
 def _reason(probe: dict[str, Any]) -> str | None:
     try:
         return probes.ask(probe)
-    except Exception as error:  # noqa: BLE001 -- whatever a service sends, it is asked again
+    except Exception as error:  # noqa: BLE001 -- an unexpected response must not end the probes
         return f"{probe}: {error!r}"
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import socket
 import ssl
-import struct
 from datetime import UTC, datetime
 
+from plugins.module_utils.lakehouse import postgresql_login
+
 TIMEOUT_SECONDS = 5.0
-# SSLRequest: https://www.postgresql.org/docs/current/protocol-message-formats.html
-_SSL_REQUEST = struct.pack("!II", 8, 80877103)
 _UTC_TIME, _GENERALIZED_TIME = 0x17, 0x18
 _LONG_FORM = 0x80
 # In the body of a certificate, validity follows the version, the number, the algorithm and the issuer.
@@ -21,15 +20,16 @@ def expires(protocol: str, host: str, port: int) -> float:
 
     PostgreSQL begins TLS after a request in the clear; all others at once.
     """
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     with socket.create_connection((host, port), timeout=TIMEOUT_SECONDS) as connection:
-        if protocol == "postgresql":
-            connection.sendall(_SSL_REQUEST)
-            if connection.recv(1) != b"S":
+        start = (
+            postgresql_login.encrypted
+            if protocol == "postgresql"
+            else postgresql_login.unverified().wrap_socket
+        )
+        with start(connection) as secured:
+            if not isinstance(secured, ssl.SSLSocket):
                 raise OSError(f"{host}:{port}: no TLS")
-        with context.wrap_socket(connection) as encrypted:
-            certificate = encrypted.getpeercert(binary_form=True)
+            certificate = secured.getpeercert(binary_form=True)
     try:
         return not_after(certificate or b"")
     except (ValueError, IndexError) as error:

@@ -100,15 +100,20 @@ def proof(secret: str, nonce: str, first: str, user: str = "") -> str:
     return f"{last},p={base64.b64encode(signed.to_bytes(len(key), 'big')).decode()}"
 
 
-def _encrypted(connection: socket.socket) -> socket.socket:
-    """Return the connection with TLS where PostgreSQL has it: as Java's driver, without a look at names."""
-    _send(connection, b"", struct.pack("!I", _TLS))
-    if _receive(connection, 1) != b"S":
-        return connection
+def unverified() -> ssl.SSLContext:
+    """Return the TLS settings of a client that verifies no certificate."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
-    return context.wrap_socket(connection)
+    return context
+
+
+def encrypted(connection: socket.socket) -> socket.socket:
+    """Return the connection with TLS where PostgreSQL has it. As in Java's driver, names are not verified."""
+    _send(connection, b"", struct.pack("!I", _TLS))
+    if _receive(connection, 1) != b"S":
+        return connection
+    return unverified().wrap_socket(connection)
 
 
 def log_in(host: str, port: int, database: str, user: str, secret: str) -> None:
@@ -116,7 +121,7 @@ def log_in(host: str, port: int, database: str, user: str, secret: str) -> None:
 
     Raises RefusedError where PostgreSQL refuses it, and OSError where it does not answer.
     """
-    with _encrypted(socket.create_connection((host, port), timeout=SECONDS)) as connection:
+    with encrypted(socket.create_connection((host, port), timeout=SECONDS)) as connection:
         words = b"".join(word.encode() + b"\0" for word in ("user", user, "database", database))
         _send(connection, b"", struct.pack("!I", _PROTOCOL) + words + b"\0")
         offered = _authentication(connection, _SASL).split(b"\0")
