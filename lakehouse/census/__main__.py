@@ -1,6 +1,6 @@
 """The program of the census, which spark-submit runs on a client host: the last line of JSON is its result.
 
-`collect` writes the units, `report` reads them.
+`collect` writes the units and what is derived from them, `report` reads them.
 Exit code: 1 if a table cannot be described, 2 if the metastore or HDFS does not answer
 or another run writes.
 """
@@ -19,7 +19,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from lakehouse.census import contents, job, model, report
-from lakehouse.census.files import HdfsFiles, UnavailableError
+from lakehouse.census.derived import Derived
+from lakehouse.census.files import HdfsFiles, UnavailableError, free_bytes
 from lakehouse.census.java_errors import Py4JError, reason
 from lakehouse.census.metastore import MetastoreError
 from lakehouse.census.model import KEYS
@@ -59,24 +60,37 @@ def _collect(spark: SparkSession, store: Store, arguments: argparse.Namespace) -
     _print(counts.document())
     if counts.written:
         try:
-            job.expire(spark, store.name)
+            derived = _derived(spark, store, arguments.catalog)
+            now = _now()
+            derived.write(report.findings(derived.rows, _VIEW, report.Limits(), now), now)
+            for name in (store.name, derived.findings, derived.sizes):
+                job.expire(spark, name)
         except (PySparkException, Py4JError) as error:
-            _print({**counts.document(), "warning": f"snapshots were not expired: {reason(error)}"})
+            fault = f"findings, sizes or expired snapshots were not written: {reason(error)}"
+            _print({**counts.document(), "warning": fault})
     return _FAILED if counts.failed else 0
 
 
 def _report(spark: SparkSession, store: Store, arguments: argparse.Namespace) -> dict[str, Any]:
-    def rows(query: str) -> list[Mapping[str, Any]]:
-        return [row.asDict() for row in spark.sql(query).collect()]
-
+    derived = _derived(spark, store, arguments.catalog)
     limits = report.Limits(idle_days=arguments.idle_days)
-    # One small scan for all queries.
-    store.frame({model.TABLE, model.SEGMENT, model.PARTITION}, _REPORTED).cache().createTempView(_VIEW)
     return {
-        "findings": [vars(row) for row in report.findings(rows, _VIEW, limits, int(time.time() * 1000))],
-        **{name: rows(report.sizes(_VIEW, column)) for name, column in report.GROUPS.items()},
+        "findings": [vars(row) for row in report.findings(derived.rows, _VIEW, limits, _now())],
+        **{name: derived.rows(report.sizes(_VIEW, column)) for name, column in report.GROUPS.items()},
+        "history": [vars(size) for size in derived.history()],
+        "free_bytes": free_bytes(arguments.webhdfs),
         "version": store.version(),
     }
+
+
+def _derived(spark: SparkSession, store: Store, catalog: str) -> Derived:
+    # One small scan for all queries.
+    store.frame({model.TABLE, model.SEGMENT, model.PARTITION}, _REPORTED).cache().createTempView(_VIEW)
+    return Derived(spark, _VIEW, catalog)
+
+
+def _now() -> int:
+    return int(time.time() * 1000)
 
 
 def _print(document: Mapping[str, Any]) -> None:

@@ -9,6 +9,8 @@ from http.client import HTTPException
 from typing import Any, Protocol
 
 from lakehouse.census.contents import number
+from plugins.module_utils.lakehouse import hdfs_gate
+from plugins.module_utils.lakehouse.probes import fetch
 from plugins.module_utils.lakehouse.webhdfs import NoAnswerError, NoPathError, WebHdfs, WebHdfsError, path_of
 
 # Of one file of metadata.
@@ -114,6 +116,14 @@ class HdfsFiles:
 
 
 _NOT_FOUND = 404
+
+
+def free_bytes(url: str) -> int:
+    """Return the bytes that DataNodes have free, by the NameNode at a URL; UnavailableError."""
+    try:
+        return number(hdfs_gate.beans(fetch(url + hdfs_gate.COUNTERS).decode())["CapacityRemaining"], "bytes")
+    except (OSError, LookupError, TypeError, ValueError) as error:
+        raise UnavailableError(f"{url} does not answer with the capacity of HDFS: {error}") from None
 
 
 def below(files: Files, uri: str) -> Iterator[Entry]:

@@ -179,8 +179,9 @@ class TableFinding:
 
     code: str
     severity: str
-    catalog: str
-    table: str
+    storage_plugin: str
+    workspace: str
+    table_name: str
     fact: str
     files: int
     bytes: int
@@ -199,7 +200,8 @@ def findings(
                 kind.code,
                 kind.severity,
                 row["storage_plugin"],
-                f"{row['workspace']}.{row['table_name']}",
+                row["workspace"],
+                row["table_name"],
                 str(row["fact"] or ""),
                 int(row["files"] or 0),
                 int(row["bytes"] or 0),
@@ -208,16 +210,32 @@ def findings(
 
 
 def sizes(units: str, group: str) -> str:
-    """Return the query of the number, the files and the bytes of tables by a column."""
+    """Return the query of the number, the files and the bytes of tables by an expression."""
     return (
-        f"SELECT coalesce({group}, '') AS name, count(*) AS tables,"
+        "SELECT name, count(*) AS tables,"
         " coalesce(try_sum(files), 0) AS files, coalesce(try_sum(bytes), 0) AS bytes"
-        f" FROM (SELECT {group}, {_SIZE} FROM {units} WHERE metadata_key = 'GENERAL_INFO')"
-        f" GROUP BY {group} ORDER BY bytes DESC, name LIMIT {MOST_FINDINGS}"
+        f" FROM (SELECT coalesce({group}, '') AS name, {_SIZE} FROM {units}"
+        " WHERE metadata_key = 'GENERAL_INFO')"
+        f" GROUP BY name ORDER BY bytes DESC, name LIMIT {MOST_FINDINGS}"
     )
 
 
-GROUPS = {"formats": "storage_plugin", "databases": "workspace", "owners": "owner"}
+GROUPS = {
+    "formats": "storage_plugin",
+    "versions": f"concat(storage_plugin, ' ', {_number('format_version')})",
+    "databases": "workspace",
+    "owners": "owner",
+}
+
+
+def sizes_of_run(units: str, now: int) -> str:
+    """Return the query of a run's rows in the table of sizes, by format, database and owner."""
+    groups = "storage_plugin, workspace, owner"
+    return (
+        f"SELECT CAST({now} AS BIGINT) AS taken, storage_plugin, workspace, coalesce(owner, '') AS owner,"
+        " count(*) AS tables, coalesce(try_sum(files), 0) AS files, coalesce(try_sum(bytes), 0) AS bytes"
+        f" FROM (SELECT {groups}, {_SIZE} FROM {units} WHERE metadata_key = 'GENERAL_INFO') GROUP BY {groups}"
+    )
 
 
 def _escaped(text: str) -> str:

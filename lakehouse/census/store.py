@@ -63,6 +63,11 @@ _CONFLICTS = ("exceptions.ValidationException", "exceptions.CommitFailedExceptio
 _UNKNOWN = "exceptions.CommitStateUnknownException"
 
 
+def properties() -> str:
+    """Return the properties of the census' tables as they are in Spark's SQL."""
+    return ", ".join(f"'{name}'='{value}'" for name, value in PROPERTIES.items())
+
+
 class ConflictError(Exception):
     """Another run has changed the same units; nothing was written."""
 
@@ -108,10 +113,9 @@ class Store:
             f"{field.name} {field.dataType.simpleString()}{'' if field.nullable else ' NOT NULL'}"
             for field in SCHEMA.fields
         )
-        properties = ", ".join(f"'{name}'='{value}'" for name, value in PROPERTIES.items())
         self.spark.sql(
             f"CREATE TABLE IF NOT EXISTS {self.name} ({columns}) USING iceberg"
-            f" PARTITIONED BY ({', '.join(KEYS)}) TBLPROPERTIES ({properties})"
+            f" PARTITIONED BY ({', '.join(KEYS)}) TBLPROPERTIES ({properties()})"
         )
 
     def frame(

@@ -15,8 +15,10 @@ from lakehouse.report.model import Report
 
 SMOKE = "smoke-junit.xml"
 EXCERPT = "excerpt.txt"
+# The page of the tables, which `lakehouse deploy` writes.
+CENSUS = "census.html"
 
-__all__ = ["EXCERPT", "build"]
+__all__ = ["CENSUS", "EXCERPT", "build"]
 
 
 def build(build_dir: Path, versions: Mapping[str, str], console: Console | None = None) -> int:
@@ -44,7 +46,7 @@ def build(build_dir: Path, versions: Mapping[str, str], console: Console | None 
     )
     _write(folder / "summary.json", summary.render(report))
     _write(folder / "junit.xml", junit.merged(suites, report.tables))
-    _write(folder / "index.html", page.render(report))
+    _write(folder / "index.html", page.render(report, CENSUS if (folder / CENSUS).exists() else ""))
     _write(folder / EXCERPT, terminal.excerpt(report))
     if engines.arrange(report.cases):
         _write(folder / "matrix.html", page.render_matrix(report))

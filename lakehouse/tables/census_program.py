@@ -15,7 +15,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from lakehouse import host_code, outcome
-from lakehouse.census.report import WARNING
+from lakehouse.census.contents import LEVELS
+from lakehouse.census.growth import Forecast, Size, forecast
+from lakehouse.census.report import WARNING, Limits
 from lakehouse.errors import UsageError
 from lakehouse.maybe import Answer
 from lakehouse.model.inventory import Host
@@ -79,26 +81,25 @@ class Reply:
     complaint: str
 
 
-def collector(cluster: Cluster, level: str) -> Program:
+def collector(cluster: Cluster, level: str = LEVELS[-1]) -> Program:
     """Return the program that writes units; UsageError without a client host or a NameNode."""
-    namenode = cluster.endpoint("namenode_http")
-    if namenode is None:
-        raise _missing(cluster, "namenode")
     account = str(cluster.variable("lakehouse_users")["spark"])
-    return _program(cluster, COLLECT, ("--webhdfs", namenode.uri, "--user", account, "--level", level))
+    return _program(cluster, COLLECT, ("--user", account, "--level", level))
 
 
-def reporter(cluster: Cluster, idle_days: int) -> Program:
-    """Return the program that reports findings; UsageError without a client host."""
+def reporter(cluster: Cluster, idle_days: int = Limits.idle_days) -> Program:
+    """Return the program that reports findings; UsageError without a client host or a NameNode."""
     return _program(cluster, REPORT, ("--idle-days", str(idle_days)))
 
 
 def _program(cluster: Cluster, verb: str, options: tuple[str, ...]) -> Program:
-    hosts_of_clients = cluster.inventory.group("clients")
+    hosts_of_clients, namenode = cluster.inventory.group("clients"), cluster.endpoint("namenode_http")
     if not hosts_of_clients:
         raise _missing(cluster, "clients")
+    if namenode is None:
+        raise _missing(cluster, "namenode")
     account = str(cluster.variable("lakehouse_users")["spark"])
-    return Program(cluster, hosts_of_clients[0], account, verb, options)
+    return Program(cluster, hosts_of_clients[0], account, verb, ("--webhdfs", namenode.uri, *options))
 
 
 def _missing(cluster: Cluster, group: str) -> UsageError:
@@ -143,7 +144,7 @@ def document(lines: Iterable[str]) -> Mapping[str, Any]:
 def result(program: Program, reply: Reply, seconds: float) -> Result:
     """Return the result of a command from the reply of its program."""
     path = program.cluster.inventory.path
-    facts = tuple(_FACTS[program.verb](reply.document)) if _is_whole(program, reply) else ()
+    facts = tuple(_FACTS[program.verb](program, reply.document)) if is_whole(program, reply) else ()
     following = "tables report" if program.verb == COLLECT else "tables census"
     return Result(
         verb=_VERBS[program.verb],
@@ -156,7 +157,8 @@ def result(program: Program, reply: Reply, seconds: float) -> Result:
     )
 
 
-def _is_whole(program: Program, reply: Reply) -> bool:
+def is_whole(program: Program, reply: Reply) -> bool:
+    """Return whether a reply has the result of its program."""
     return {COLLECT: "tables", REPORT: "formats"}[program.verb] in reply.document
 
 
@@ -179,7 +181,7 @@ def _failures(program: Program, reply: Reply) -> list[Finding]:
             # The commit is the last step, and a host may go on for a moment.
             fact = f"{fact}; units may have been written"
         return [Finding("tables.limit", outcome.Outcome.LIMIT, host, fact, next_command("status", path))]
-    if _is_whole(program, reply):
+    if is_whole(program, reply):
         return []
     fact = str(reply.document.get("error") or reply.complaint or f"exit code {reply.code.value}")
     if reply.document.get("conflict"):
@@ -191,7 +193,7 @@ def _failures(program: Program, reply: Reply) -> list[Finding]:
     return [Finding("tables.failed", outcome.Outcome.DOWN, host, fact, next_command("doctor", path))]
 
 
-def _facts_of_units(counts: Mapping[str, Any]) -> Iterable[str]:
+def _facts_of_units(_: Program, counts: Mapping[str, Any]) -> Iterable[str]:
     yield counted(int(counts["tables"]), "table")
     if not counts["written"]:
         yield "metadata is up to date"
@@ -211,9 +213,17 @@ def _unreadable(program: Program, counts: Mapping[str, Any]) -> Iterable[Finding
         yield Finding("tables.expire", outcome.Outcome.OK, program.host.name, str(warning), following)
 
 
-def _facts_of_report(report: Mapping[str, Any]) -> Iterable[str]:
+def growth(program: Program, report: Mapping[str, Any]) -> Forecast | None:
+    """Return the forecast from the sizes of earlier runs; None from less than a day of them."""
+    sizes = [Size(**row) for row in report["history"]]
+    return forecast(sizes, int(report["free_bytes"]), program.cluster.replication)
+
+
+def _facts_of_report(program: Program, report: Mapping[str, Any]) -> Iterable[str]:
     for row in report["formats"]:
         yield f"{row['tables']} {row['name']}, {size(row['bytes'])}"
+    if expected := growth(program, report):
+        yield str(expected)
 
 
 def _of_report(program: Program, report: Mapping[str, Any]) -> Iterable[Finding]:
@@ -223,7 +233,8 @@ def _of_report(program: Program, report: Mapping[str, Any]) -> Iterable[Finding]
         severity = outcome.Outcome.DEGRADED if row["severity"] == WARNING else outcome.Outcome.OK
         fact = f"{row['fact']} ({counted(row['files'], 'file')}, {size(row['bytes'])})"
         following = next_command(f"sql --engine spark {shlex.quote(row['statement'])}", path)
-        yield Finding(f"tables.{row['code']}", severity, row["table"], fact, following)
+        name = f"{row['workspace']}.{row['table_name']}"
+        yield Finding(f"tables.{row['code']}", severity, name, fact, following)
 
 
 _FACTS = {COLLECT: _facts_of_units, REPORT: _facts_of_report}

@@ -186,8 +186,8 @@ def test_a_damaged_table_is_a_line_and_the_others_are_done(
         hdfs.call("PUT", "RENAME", f"{place}.away", destination=place)
 
 
-def test_the_report_finds_partitions_and_directories_without_each_other(
-    census: Census, trino: Trino, tables: str, hdfs: WebHdfs, verb: Verb
+def test_the_report_finds_partitions_and_directories_without_each_other(  # noqa: PLR0913, PLR0917 -- fixtures
+    census: Census, trino: Trino, tables: str, hdfs: WebHdfs, verb: Verb, tmp_path: Path
 ) -> None:
     census.run("census")
     [(location,)] = trino.sql(
@@ -198,11 +198,19 @@ def test_the_report_finds_partitions_and_directories_without_each_other(
     hdfs.call("PUT", "RENAME", f"{place}/ds=2026-01-01", destination=f"{place}/ds=2026-01-09")
     census.run("census")
     report = census.run("report", codes=(1,))
-    codes = {row["code"] for row in report["tables"] if row["table"] == f"{tables}.days"}
+    codes = {
+        row["code"] for row in report["tables"] if (row["workspace"], row["table_name"]) == (tables, "days")
+    }
     assert codes >= {"partitions_without_directory", "directories_without_partition"}
     assert {row["name"] for row in report["formats"]} == {"iceberg", "delta", "hive"}
-    printed = verb.run("tables", "report")
+    stored = f"select code from iceberg.lakehouse_meta.findings where workspace = '{tables}'"
+    assert {code for (code,) in trino.sql(f"{stored} and table_name = 'days'")} == codes
+    printed = verb.run("tables", "report", "--out", str(tmp_path / "tables.html"))
     assert "MSCK REPAIR TABLE" in printed.stderr
+    page = (tmp_path / "tables.html").read_text(encoding="utf-8")
+    assert f"{tables}.days" in page
+    # Two censuses of this test have changed something.
+    assert "<polyline" in page
 
 
 def size_of_data(hdfs: WebHdfs, folder: str) -> int:

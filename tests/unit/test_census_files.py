@@ -162,8 +162,8 @@ def test_every_kind_of_finding_is_a_row_with_its_statement() -> None:
     assert not [
         statement for statement in queries if re.search(r"(?<!try_)(CAST\(get_json|sum\()", statement)
     ]
-    optimize = [row for row in rows if (row.code, row.catalog) == ("small_files", "delta")]
+    optimize = [row for row in rows if (row.code, row.storage_plugin) == ("small_files", "delta")]
     assert optimize[0].statement == "OPTIMIZE x.`a``'b`"
-    expire = [row for row in rows if (row.code, row.catalog) == ("many_snapshots", "iceberg")]
+    expire = [row for row in rows if (row.code, row.storage_plugin) == ("many_snapshots", "iceberg")]
     assert expire[0].statement == r"CALL iceberg.system.expire_snapshots(table => 'x.`a``\'b`')"
     assert {row.statement for row in rows if row.code == "idle"} == {"DESCRIBE TABLE EXTENDED x.`a``'b`"}

@@ -15,7 +15,7 @@ from unittest.mock import Mock, patch
 import pytest
 
 from lakehouse.census import __main__ as program_main
-from lakehouse.census import job
+from lakehouse.census import job, report
 from lakehouse.census.java_errors import Py4JError
 from lakehouse.census.job import Counts
 from lakehouse.census.store import ConflictError, UnknownCommitError
@@ -110,20 +110,26 @@ def test_the_result_is_printed_before_snapshots_expire(
     printed: list[str] = []
 
     def expire(*_: object) -> None:
-        printed.append(capsys.readouterr().out)
+        if text := capsys.readouterr().out:
+            printed.append(text)
         if fault:
             raise fault
 
     counts = Counts(1, 0, 1, 0, 0, 2, {}, 7, True, 1.0)
-    arguments = argparse.Namespace(webhdfs="", user="", level="FILE")
+    arguments = argparse.Namespace(webhdfs="", user="", level="FILE", catalog="iceberg")
     with (
         patch.object(program_main, "SparkMetastore"),
         patch.object(job, "run", return_value=counts),
+        patch.object(program_main, "Derived"),
+        patch.object(report, "findings"),
         patch.object(job, "expire", expire),
     ):
         assert program_main._collect(Mock(), Mock(), arguments) == 0
     assert [json.loads(line) for line in printed] == [counts.document()]
-    warning = {**counts.document(), "warning": "snapshots were not expired: no catalog"}
+    warning = {
+        **counts.document(),
+        "warning": "findings, sizes or expired snapshots were not written: no catalog",
+    }
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert lines == ([warning] if fault else [])
 
@@ -146,13 +152,16 @@ def test_lines_of_the_jvm_are_no_result() -> None:
 
 def test_a_report_has_its_findings_with_cost_and_statement(program: Program) -> None:
     row = {
-        "code": "small_files", "severity": "warning", "catalog": "iceberg", "table": "x.t", "fact": "why",
+        "code": "small_files", "severity": "warning", "storage_plugin": "iceberg", "workspace": "x",
+        "table_name": "t", "fact": "why",
         "files": 9, "bytes": 2048, "statement": "CALL iceberg.system.rewrite_data_files(table => 'x.t')",
     }  # fmt: skip
     idle = {**row, "code": "idle", "severity": "info", "statement": "DESCRIBE TABLE EXTENDED x.t"}
     document = {
         "findings": [idle, row],
         "formats": [{"name": "iceberg", "tables": 1, "files": 9, "bytes": 2048}],
+        "history": [],
+        "free_bytes": 0,
     }
     reporter = census_program.reporter(program.cluster, 90)
     result = census_program.result(reporter, Reply(Answer(0), document, ""), 1.0)
