@@ -61,8 +61,8 @@ def _collect(spark: SparkSession, store: Store, arguments: argparse.Namespace) -
     if counts.written:
         try:
             derived = _derived(spark, store, arguments.catalog)
-            now = _now()
-            derived.write(report.findings(derived.rows, _VIEW, report.Limits(), now), now)
+            time_ms = _time_ms()
+            derived.write(report.findings(derived.rows, _VIEW, report.Limits(), time_ms), time_ms)
             for name in (store.name, derived.findings, derived.sizes):
                 job.expire(spark, name)
         except (PySparkException, Py4JError) as error:
@@ -75,7 +75,7 @@ def _report(spark: SparkSession, store: Store, arguments: argparse.Namespace) ->
     derived = _derived(spark, store, arguments.catalog)
     limits = report.Limits(idle_days=arguments.idle_days)
     return {
-        "findings": [vars(row) for row in report.findings(derived.rows, _VIEW, limits, _now())],
+        "findings": [vars(row) for row in report.findings(derived.rows, _VIEW, limits, _time_ms())],
         **{name: derived.rows(report.sizes(_VIEW, column)) for name, column in report.GROUPS.items()},
         "history": [vars(size) for size in derived.history()],
         "free_bytes": free_bytes(arguments.webhdfs),
@@ -89,7 +89,7 @@ def _derived(spark: SparkSession, store: Store, catalog: str) -> Derived:
     return Derived(spark, _VIEW, catalog)
 
 
-def _now() -> int:
+def _time_ms() -> int:
     return int(time.time() * 1000)
 
 

@@ -22,8 +22,8 @@ _FINDING = StructType([
     for name in TableFinding.__dataclass_fields__
 ])  # fmt: skip
 _SIZES = (
-    "taken BIGINT NOT NULL, storage_plugin STRING NOT NULL, workspace STRING NOT NULL, owner STRING NOT NULL,"
-    " tables BIGINT NOT NULL, files BIGINT NOT NULL, bytes BIGINT NOT NULL"
+    "measured_at BIGINT NOT NULL, storage_plugin STRING NOT NULL, workspace STRING NOT NULL,"
+    " owner STRING NOT NULL, tables BIGINT NOT NULL, files BIGINT NOT NULL, bytes BIGINT NOT NULL"
 )
 
 
@@ -53,8 +53,8 @@ class Derived:
     def history(self) -> list[Size]:
         """Return the sizes of the last runs, the oldest first; none before the first run."""
         query = (
-            "SELECT taken, sum(tables) AS tables, sum(files) AS files, sum(bytes) AS bytes"
-            f" FROM {self.sizes} GROUP BY taken ORDER BY taken DESC LIMIT {MOST_RUNS}"
+            "SELECT measured_at, sum(tables) AS tables, sum(files) AS files, sum(bytes) AS bytes"
+            f" FROM {self.sizes} GROUP BY measured_at ORDER BY measured_at DESC LIMIT {MOST_RUNS}"
         )
         if not self._spark.catalog.tableExists(self.sizes):
             return []

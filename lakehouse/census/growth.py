@@ -16,7 +16,7 @@ LEAST_DAYS = 1.0
 class Size:
     """The number, files and bytes of all tables at a time, in milliseconds since 1970."""
 
-    taken: int
+    measured_at: int
     tables: int
     files: int
     bytes: int
@@ -40,7 +40,7 @@ def forecast(sizes: Sequence[Size], free_bytes: int, replication: int) -> Foreca
 
     `free_bytes` are those of all DataNodes: a byte of a table takes `replication` of them.
     """
-    times = [size.taken / _DAY_MS for size in sizes]
+    times = [size.measured_at / _DAY_MS for size in sizes]
     if not times or max(times) - min(times) < LEAST_DAYS:
         return None
     slope = linear_regression(times, [size.bytes for size in sizes]).slope

@@ -228,12 +228,13 @@ GROUPS = {
 }
 
 
-def sizes_of_run(units: str, now: int) -> str:
+def sizes_of_run(units: str, time_ms: int) -> str:
     """Return the query of a run's rows in the table of sizes, by format, database and owner."""
     groups = "storage_plugin, workspace, owner"
     return (
-        f"SELECT CAST({now} AS BIGINT) AS taken, storage_plugin, workspace, coalesce(owner, '') AS owner,"
-        " count(*) AS tables, coalesce(try_sum(files), 0) AS files, coalesce(try_sum(bytes), 0) AS bytes"
+        f"SELECT CAST({time_ms} AS BIGINT) AS measured_at, storage_plugin, workspace,"
+        " coalesce(owner, '') AS owner, count(*) AS tables, coalesce(try_sum(files), 0) AS files,"
+        " coalesce(try_sum(bytes), 0) AS bytes"
         f" FROM (SELECT {groups}, {_SIZE} FROM {units} WHERE metadata_key = 'GENERAL_INFO') GROUP BY {groups}"
     )
 

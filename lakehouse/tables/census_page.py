@@ -54,12 +54,12 @@ def render(program: Program, report: Mapping[str, Any]) -> str:
 
 def plot(sizes: Sequence[Size]) -> Plot:
     """Place the sizes of two or more runs, the oldest first."""
-    first, last = sizes[0].taken, sizes[-1].taken
+    first, last = sizes[0].measured_at, sizes[-1].measured_at
     most = max(size.bytes for size in sizes)
     return Plot(
         tuple(
             (
-                round(_WIDTH * (size.taken - first) / max(1, last - first), 1),
+                round(_WIDTH * (size.measured_at - first) / max(1, last - first), 1),
                 round(_HEIGHT * (1 - size.bytes / max(1, most)), 1),
             )
             for size in sizes

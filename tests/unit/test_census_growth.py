@@ -32,10 +32,10 @@ def sizes(*megabytes: int, days: float = 1.0) -> list[Size]:
 
 @given(st.integers(1, 1000), st.integers(0, 10**6), st.integers(2, 40), st.integers(1, 3))
 def test_steady_growth_is_found_exactly(daily: int, first: int, runs: int, replication: int) -> None:
-    found = forecast(sizes(*(first + daily * run for run in range(runs))), 600 * MIB, replication)
-    assert found is not None
-    assert found.bytes_per_day == pytest.approx(daily * MIB)
-    assert found.full_in_days == pytest.approx(600 / replication / daily)
+    prediction = forecast(sizes(*(first + daily * run for run in range(runs))), 600 * MIB, replication)
+    assert prediction is not None
+    assert prediction.bytes_per_day == pytest.approx(daily * MIB)
+    assert prediction.full_in_days == pytest.approx(600 / replication / daily)
 
 
 @pytest.mark.parametrize("history", [[], sizes(1), sizes(1, 2, days=0.9)])
@@ -45,10 +45,10 @@ def test_less_than_a_day_makes_no_forecast(history: list[Size]) -> None:
 
 @pytest.mark.parametrize("history", [sizes(5, 5, 5), sizes(5, 4)])
 def test_tables_that_do_not_grow_fill_nothing(history: list[Size]) -> None:
-    found = forecast(history, MIB, 3)
-    assert found is not None
-    assert found.full_in_days is None
-    assert "full" not in str(found)
+    prediction = forecast(history, MIB, 3)
+    assert prediction is not None
+    assert prediction.full_in_days is None
+    assert "full" not in str(prediction)
 
 
 def a_report(history: list[Size], **changed: Any) -> dict[str, Any]:
