@@ -58,35 +58,45 @@ def _collect(spark: SparkSession, store: Store, arguments: argparse.Namespace) -
     counts = job.run(spark, store, tables, open_files, model.metadata_type(arguments.level))
     # Right after the commit: a later failure does not undo it.
     _print(counts.document())
-    if counts.written:
-        try:
-            derived = _derived(spark, store, arguments.catalog)
-            time_ms = _time_ms()
-            derived.write(report.findings(derived.rows, _VIEW, report.Limits(), time_ms), time_ms)
-            for name in (store.name, derived.findings, derived.sizes):
-                job.expire(spark, name)
-        except (PySparkException, Py4JError) as error:
-            fault = f"findings, sizes or expired snapshots were not written: {reason(error)}"
-            _print({**counts.document(), "warning": fault})
+    try:
+        if counts.written:
+            job.expire(spark, store.name)
+        _derive(spark, store, arguments)
+    except (PySparkException, Py4JError) as error:
+        fault = f"findings or sizes were not written, or snapshots not expired: {reason(error)}"
+        _print({**counts.document(), "warning": fault})
+        return _FAILED
     return _FAILED if counts.failed else 0
 
 
+def _derive(spark: SparkSession, store: Store, arguments: argparse.Namespace) -> None:
+    """Write the findings of this version of the units, if none has, and the sizes of this run."""
+    derived, version, time_ms = Derived(spark, arguments.catalog), store.version(), _time_ms()
+    is_new = derived.version() != version
+    if is_new:
+        _create_view(store)
+        derived.write_findings(report.findings(derived.rows, _VIEW, report.Limits(), time_ms))
+    derived.add_sizes(store.name, time_ms, version, free_bytes(arguments.webhdfs))
+    if is_new:
+        for name in (derived.findings, derived.sizes):
+            job.expire(spark, name)
+
+
 def _report(spark: SparkSession, store: Store, arguments: argparse.Namespace) -> dict[str, Any]:
-    derived = _derived(spark, store, arguments.catalog)
+    derived = Derived(spark, arguments.catalog)
+    _create_view(store)
     limits = report.Limits(idle_days=arguments.idle_days)
     return {
         "findings": [vars(row) for row in report.findings(derived.rows, _VIEW, limits, _time_ms())],
         **{name: derived.rows(report.sizes(_VIEW, column)) for name, column in report.GROUPS.items()},
         "history": [vars(size) for size in derived.history()],
-        "free_bytes": free_bytes(arguments.webhdfs),
         "version": store.version(),
     }
 
 
-def _derived(spark: SparkSession, store: Store, catalog: str) -> Derived:
+def _create_view(store: Store) -> None:
     # One small scan for all queries.
     store.frame({model.TABLE, model.SEGMENT, model.PARTITION}, _REPORTED).cache().createTempView(_VIEW)
-    return Derived(spark, _VIEW, catalog)
 
 
 def _time_ms() -> int:

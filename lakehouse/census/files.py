@@ -118,12 +118,12 @@ class HdfsFiles:
 _NOT_FOUND = 404
 
 
-def free_bytes(url: str) -> int:
-    """Return the bytes that DataNodes have free, by the NameNode at a URL; UnavailableError."""
+def free_bytes(url: str) -> int | None:
+    """Return the bytes that DataNodes have free, by the NameNode at a URL; None if it does not answer."""
     try:
         return number(hdfs_gate.beans(fetch(url + hdfs_gate.COUNTERS).decode())["CapacityRemaining"], "bytes")
-    except (OSError, LookupError, TypeError, ValueError) as error:
-        raise UnavailableError(f"{url} does not answer with the capacity of HDFS: {error}") from None
+    except (OSError, LookupError, TypeError, ValueError):
+        return None
 
 
 def below(files: Files, uri: str) -> Iterator[Entry]:

@@ -1,4 +1,4 @@
-"""Growth of the tables, and when HDFS is full: a straight line through the sizes of earlier runs. Pure."""
+"""When HDFS is full: a straight line through its free bytes at earlier censuses. Pure."""
 
 from __future__ import annotations
 
@@ -6,42 +6,41 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import linear_regression
 
-_DAY_MS = 24 * 3600 * 1000
 _MIB = 1 << 20
-# A shorter time says little about a day.
-LEAST_DAYS = 1.0
+_DAY_MS = 24 * 3600 * 1000
+# A shorter time says little about a day, and a later day little about anything.
+LEAST_DAYS, MOST_DAYS = 1.0, 3650.0
 
 
 @dataclass(frozen=True)
 class Size:
-    """The number, files and bytes of all tables at a time, in milliseconds since 1970."""
+    """The tables, files and bytes of a census, in milliseconds since 1970; free bytes of HDFS, if known."""
 
     measured_at: int
-    tables: int
+    table_count: int
     files: int
-    bytes: int
+    size_bytes: int
+    free_bytes: int | None
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """Bytes per day by least squares, and the days until HDFS is full; None where tables do not grow."""
+    """Bytes of HDFS that are filled in a day, and the days until none is free; None beyond MOST_DAYS."""
 
     bytes_per_day: float
     full_in_days: float | None
 
     def __str__(self) -> str:
         """Return the sentence of the last line of a report."""
-        end = "" if self.full_in_days is None else f", HDFS is full in {self.full_in_days:.0f} days"
-        return f"{self.bytes_per_day / _MIB:+.1f} MiB a day{end}"
+        end = "" if self.full_in_days is None else f", full in {self.full_in_days:.0f} days"
+        return f"HDFS {self.bytes_per_day / _MIB:+.1f} MiB a day{end}"
 
 
-def forecast(sizes: Sequence[Size], free_bytes: int, replication: int) -> Forecast | None:
-    """Return the forecast from sizes of at least LEAST_DAYS; None from fewer.
-
-    `free_bytes` are those of all DataNodes: a byte of a table takes `replication` of them.
-    """
-    times = [size.measured_at / _DAY_MS for size in sizes]
-    if not times or max(times) - min(times) < LEAST_DAYS:
+def forecast(sizes: Sequence[Size]) -> Forecast | None:
+    """Return the forecast from censuses of at least LEAST_DAYS, the oldest first; None from fewer."""
+    free = [(size.measured_at / _DAY_MS, size.free_bytes) for size in sizes if size.free_bytes is not None]
+    if not free or free[-1][0] - free[0][0] < LEAST_DAYS:
         return None
-    slope = linear_regression(times, [size.bytes for size in sizes]).slope
-    return Forecast(slope, free_bytes / replication / slope if slope > 0 else None)
+    bytes_per_day = -linear_regression([day for day, _ in free], [free_bytes for _, free_bytes in free]).slope
+    days = free[-1][1] / bytes_per_day if bytes_per_day > 0 else MOST_DAYS
+    return Forecast(bytes_per_day, days if days < MOST_DAYS else None)

@@ -47,7 +47,11 @@ def _number(name: str) -> str:
 
 
 _TABLE = "storage_plugin, workspace, table_name"
-_SIZE = f"coalesce({_number('files')}, 0) AS files, coalesce({_number('bytes')}, 0) AS bytes"
+_SIZE = f"coalesce({_number('files')}, 0) AS files, coalesce({_number('bytes')}, 0) AS size_bytes"
+_TOTALS = (
+    "count(*) AS table_count, coalesce(try_sum(files), 0) AS files,"
+    " coalesce(try_sum(size_bytes), 0) AS size_bytes"
+)
 
 
 def _of_tables(fact: str, condition: str) -> Callable[[str, Limits, int], str]:
@@ -66,12 +70,12 @@ def _of_tables(fact: str, condition: str) -> Callable[[str, Limits, int], str]:
 def _small_files(units: str, limits: Limits, _: int) -> str:
     """Return the query of tables with segments of many files that are small on average."""
     return (
-        f"SELECT {_TABLE}, concat(try_sum(files), ' files of ', try_sum(bytes) DIV try_sum(files) DIV 1024,"
-        " ' KiB on average, in ', count(*), ' segments') AS fact, try_sum(files) AS files,"
-        " try_sum(bytes) AS bytes"
+        f"SELECT {_TABLE}, concat(try_sum(files), ' files of ',"
+        " try_sum(size_bytes) DIV try_sum(files) DIV 1024, ' KiB on average, in ', count(*),"
+        " ' segments') AS fact, try_sum(files) AS files, try_sum(size_bytes) AS size_bytes"
         f" FROM (SELECT {_TABLE}, {_SIZE} FROM {units} WHERE metadata_type = 'SEGMENT')"
-        f" WHERE files >= {limits.small_files} AND bytes < try_multiply(files, {limits.small_file_bytes})"
-        f" GROUP BY {_TABLE}"
+        f" WHERE files >= {limits.small_files}"
+        f" AND size_bytes < try_multiply(files, {limits.small_file_bytes}) GROUP BY {_TABLE}"
     )
 
 
@@ -79,11 +83,13 @@ def _skew(units: str, limits: Limits, _: int) -> str:
     """Return the query of tables whose largest partition is many times as large as the median."""
     return (
         f"SELECT {_TABLE}, concat('the largest of ', count(*), ' partitions, ',"
-        " max_by(metadata_identifier, bytes), ', has ', max(bytes) DIV 1048576, ' MiB, the median ',"
-        " try_cast(median(bytes) AS BIGINT) DIV 1048576, ' MiB') AS fact, try_sum(files) AS files,"
-        f" try_sum(bytes) AS bytes FROM (SELECT {_TABLE}, metadata_identifier, {_SIZE} FROM {units}"
+        " max_by(metadata_identifier, size_bytes), ', has ', max(size_bytes) DIV 1048576,"
+        " ' MiB, the median ', try_cast(median(size_bytes) AS BIGINT) DIV 1048576, ' MiB') AS fact,"
+        " try_sum(files) AS files,"
+        f" try_sum(size_bytes) AS size_bytes FROM (SELECT {_TABLE}, metadata_identifier, {_SIZE} FROM {units}"
         f" WHERE metadata_type = 'PARTITION') GROUP BY {_TABLE}"
-        f" HAVING max(bytes) >= {limits.skew_bytes} AND max(bytes) > {limits.skew_factor} * median(bytes)"
+        f" HAVING max(size_bytes) >= {limits.skew_bytes}"
+        f" AND max(size_bytes) > {limits.skew_factor} * median(size_bytes)"
     )
 
 
@@ -175,7 +181,7 @@ KINDS = (
 
 @dataclass(frozen=True)
 class TableFinding:
-    """A finding about a table: its cost in files and bytes, and the statement that fixes or describes it."""
+    """A finding about a table: its cost in files and bytes, and what Spark runs to fix or describe it."""
 
     code: str
     severity: str
@@ -184,8 +190,8 @@ class TableFinding:
     table_name: str
     fact: str
     files: int
-    bytes: int
-    statement: str
+    size_bytes: int
+    spark_sql: str
 
 
 def findings(
@@ -193,7 +199,9 @@ def findings(
 ) -> Iterator[TableFinding]:
     """Yield the findings of each kind, the largest tables first; `query` runs SQL and returns rows."""
     for kind in KINDS:
-        ordered = f"{kind.query(units, limits, now)} ORDER BY bytes DESC, files DESC LIMIT {MOST_FINDINGS}"
+        ordered = (
+            f"{kind.query(units, limits, now)} ORDER BY size_bytes DESC, files DESC LIMIT {MOST_FINDINGS}"
+        )
         for row in query(ordered):
             name = f"{_quoted(row['workspace'])}.{_quoted(row['table_name'])}"
             yield TableFinding(
@@ -204,7 +212,7 @@ def findings(
                 row["table_name"],
                 str(row["fact"] or ""),
                 int(row["files"] or 0),
-                int(row["bytes"] or 0),
+                int(row["size_bytes"] or 0),
                 kind.statements.get(row["storage_plugin"], _DESCRIBE).format(name=name, text=_escaped(name)),
             )
 
@@ -212,11 +220,10 @@ def findings(
 def sizes(units: str, group: str) -> str:
     """Return the query of the number, the files and the bytes of tables by an expression."""
     return (
-        "SELECT name, count(*) AS tables,"
-        " coalesce(try_sum(files), 0) AS files, coalesce(try_sum(bytes), 0) AS bytes"
+        f"SELECT name, {_TOTALS}"
         f" FROM (SELECT coalesce({group}, '') AS name, {_SIZE} FROM {units}"
         " WHERE metadata_key = 'GENERAL_INFO')"
-        f" GROUP BY name ORDER BY bytes DESC, name LIMIT {MOST_FINDINGS}"
+        f" GROUP BY name ORDER BY size_bytes DESC, name LIMIT {MOST_FINDINGS}"
     )
 
 
@@ -228,15 +235,19 @@ GROUPS = {
 }
 
 
-def sizes_of_run(units: str, time_ms: int) -> str:
+def sizes_of_run(units: str, time_ms: int, version: int | None, free_bytes: int | None) -> str:
     """Return the query of a run's rows in the table of sizes, by format, database and owner."""
     groups = "storage_plugin, workspace, owner"
     return (
-        f"SELECT CAST({time_ms} AS BIGINT) AS measured_at, storage_plugin, workspace,"
-        " coalesce(owner, '') AS owner, count(*) AS tables, coalesce(try_sum(files), 0) AS files,"
-        " coalesce(try_sum(bytes), 0) AS bytes"
-        f" FROM (SELECT {groups}, {_SIZE} FROM {units} WHERE metadata_key = 'GENERAL_INFO') GROUP BY {groups}"
+        f"SELECT {_literal(time_ms)} AS measured_at, {_literal(version)} AS version, {groups}, {_TOTALS},"
+        f" {_literal(free_bytes)} AS free_bytes FROM (SELECT storage_plugin, workspace,"
+        f" coalesce(owner, '') AS owner, {_SIZE} FROM {units} WHERE metadata_key = 'GENERAL_INFO')"
+        f" GROUP BY {groups}"
     )
+
+
+def _literal(number: int | None) -> str:
+    return f"CAST({'NULL' if number is None else number} AS BIGINT)"
 
 
 def _escaped(text: str) -> str:

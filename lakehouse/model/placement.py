@@ -44,13 +44,6 @@ class Cluster:
         name = "node_max_clock_offset_seconds"
         return float(self.hosts[0].variables.get(name, defaults.role("node")[name]))
 
-    @property
-    def replication(self) -> int:
-        """The default number of replicas of a file."""
-        datanodes = self.running("datanodes")
-        default = min(services.REPLICATION, max(1, len(datanodes)))
-        return int(next(iter(datanodes), self.hosts[0]).variables.get("hdfs_replication") or default)
-
     def running(self, group: str) -> tuple[Host, ...]:
         """Return the hosts of a group on which its services are placed: none in a profile without them."""
         return tuple(

@@ -140,7 +140,8 @@ class Living:
 
     def replication(self) -> int:
         """Return the default number of replicas of a file."""
-        return self.cluster.replication
+        hosts = self.having("datanode")
+        return int(hosts[0].variables.get("hdfs_replication", min(3, len(hosts))))
 
     def report(self) -> Answer[str]:
         """Return the NameNode's fsck report of all files, open ones too, with their replicas."""

@@ -40,11 +40,11 @@ def render(program: Program, report: Mapping[str, Any]) -> str:
         .render(
             cluster=program.cluster.variable("lakehouse_cluster"),
             groups={title: report[name] for name, title in _GROUPS.items()},
-            tables=sum(row["tables"] for row in report["formats"]),
+            tables=sum(row["table_count"] for row in report["formats"]),
             files=sum(row["files"] for row in report["formats"]),
-            bytes=sum(row["bytes"] for row in report["formats"]),
-            free=report["free_bytes"],
-            growth=census_program.growth(program, report),
+            bytes=sum(row["size_bytes"] for row in report["formats"]),
+            free_bytes=sizes[-1].free_bytes if sizes else None,
+            growth=census_program.growth(report),
             plot=plot(sizes) if len(sizes) > 1 else None,
             findings=report["findings"],
             most=MOST_FINDINGS,
@@ -55,12 +55,12 @@ def render(program: Program, report: Mapping[str, Any]) -> str:
 def plot(sizes: Sequence[Size]) -> Plot:
     """Place the sizes of two or more runs, the oldest first."""
     first, last = sizes[0].measured_at, sizes[-1].measured_at
-    most = max(size.bytes for size in sizes)
+    most = max(size.size_bytes for size in sizes)
     return Plot(
         tuple(
             (
                 round(_WIDTH * (size.measured_at - first) / max(1, last - first), 1),
-                round(_HEIGHT * (1 - size.bytes / max(1, most)), 1),
+                round(_HEIGHT * (1 - size.size_bytes / max(1, most)), 1),
             )
             for size in sizes
         ),

@@ -144,7 +144,7 @@ def document(lines: Iterable[str]) -> Mapping[str, Any]:
 def result(program: Program, reply: Reply, seconds: float) -> Result:
     """Return the result of a command from the reply of its program."""
     path = program.cluster.inventory.path
-    facts = tuple(_FACTS[program.verb](program, reply.document)) if is_whole(program, reply) else ()
+    facts = tuple(_FACTS[program.verb](reply.document)) if is_whole(program, reply) else ()
     following = "tables report" if program.verb == COLLECT else "tables census"
     return Result(
         verb=_VERBS[program.verb],
@@ -193,7 +193,7 @@ def _failures(program: Program, reply: Reply) -> list[Finding]:
     return [Finding("tables.failed", outcome.Outcome.DOWN, host, fact, next_command("doctor", path))]
 
 
-def _facts_of_units(_: Program, counts: Mapping[str, Any]) -> Iterable[str]:
+def _facts_of_units(counts: Mapping[str, Any]) -> Iterable[str]:
     yield counted(int(counts["tables"]), "table")
     if not counts["written"]:
         yield "metadata is up to date"
@@ -210,19 +210,18 @@ def _unreadable(program: Program, counts: Mapping[str, Any]) -> Iterable[Finding
         yield Finding("tables.unreadable", outcome.Outcome.DEGRADED, row["table"], row["reason"], following)
     if warning := counts.get("warning"):
         following = next_command("tables census", program.cluster.inventory.path)
-        yield Finding("tables.expire", outcome.Outcome.OK, program.host.name, str(warning), following)
+        yield Finding("tables.derived", outcome.Outcome.DEGRADED, program.host.name, str(warning), following)
 
 
-def growth(program: Program, report: Mapping[str, Any]) -> Forecast | None:
-    """Return the forecast from the sizes of earlier runs; None from less than a day of them."""
-    sizes = [Size(**row) for row in report["history"]]
-    return forecast(sizes, int(report["free_bytes"]), program.cluster.replication)
+def growth(report: Mapping[str, Any]) -> Forecast | None:
+    """Return the forecast of a report; None from less than a day of censuses."""
+    return forecast([Size(**row) for row in report["history"]])
 
 
-def _facts_of_report(program: Program, report: Mapping[str, Any]) -> Iterable[str]:
+def _facts_of_report(report: Mapping[str, Any]) -> Iterable[str]:
     for row in report["formats"]:
-        yield f"{row['tables']} {row['name']}, {size(row['bytes'])}"
-    if expected := growth(program, report):
+        yield f"{row['table_count']} {row['name']}, {size(row['size_bytes'])}"
+    if expected := growth(report):
         yield str(expected)
 
 
@@ -231,8 +230,8 @@ def _of_report(program: Program, report: Mapping[str, Any]) -> Iterable[Finding]
     path = program.cluster.inventory.path
     for row in report["findings"]:
         severity = outcome.Outcome.DEGRADED if row["severity"] == WARNING else outcome.Outcome.OK
-        fact = f"{row['fact']} ({counted(row['files'], 'file')}, {size(row['bytes'])})"
-        following = next_command(f"sql --engine spark {shlex.quote(row['statement'])}", path)
+        fact = f"{row['fact']} ({counted(row['files'], 'file')}, {size(row['size_bytes'])})"
+        following = next_command(f"sql --engine spark {shlex.quote(row['spark_sql'])}", path)
         name = f"{row['workspace']}.{row['table_name']}"
         yield Finding(f"tables.{row['code']}", severity, name, fact, following)
 

@@ -112,6 +112,13 @@ def test_three_formats_have_units_and_only_changes_are_written(
 
     second = census.run("census")
     assert (second["written"], second["version"]) == (False, first["version"])
+    sizes = trino.sql(
+        "select sum(table_count), sum(files), min(free_bytes) from iceberg.lakehouse_meta.sizes"
+        f" where workspace = '{tables}' group by measured_at order by measured_at desc limit 2"
+    )
+    # Each census adds its sizes; three tables have five files.
+    assert [list(row[:2]) for row in sizes] == [[3, 5], [3, 5]]
+    assert min(row[2] for row in sizes) > 0
 
     files = unit_files(trino, tables)
     trino.sql(f"insert into iceberg.{tables}.ice values (3, 'b')")
@@ -166,6 +173,13 @@ def test_three_engines_read_the_same_units(census: Census, trino: Trino, tables:
         assert done.code == 0, done.err
         rows = [line.split(",") for line in done.out.splitlines()[1:]]
         assert {(kind, int(count)) for kind, count in rows} == expected
+    derived = (
+        "SELECT (SELECT count(spark_sql) FROM iceberg.lakehouse_meta.findings),"
+        " (SELECT sum(size_bytes + table_count) FROM iceberg.lakehouse_meta.sizes)"
+    )
+    done = looking.look("sql", census.inventory, "--engine", "flink", "--csv", derived, seconds=LIMIT_SECONDS)
+    assert done.code == 0, done.err
+    assert [int(number) for number in done.out.splitlines()[1].split(",")] == list(trino.sql(derived)[0])
 
 
 def test_a_damaged_table_is_a_line_and_the_others_are_done(

@@ -135,6 +135,7 @@ def test_folders_inside_of_themselves_end(hdfs: HdfsFiles) -> None:
 
 
 def test_a_namenode_that_does_not_answer_is_no_damage() -> None:
+    assert files.free_bytes("http://127.0.0.1:1") is None
     with pytest.raises(UnavailableError):
         HdfsFiles("http://127.0.0.1:1", "spark").entries("/t")
     with pytest.raises(UnavailableError):
@@ -146,7 +147,7 @@ def test_every_kind_of_finding_is_a_row_with_its_statement() -> None:
 
     def query(statement: str) -> list[Mapping[str, Any]]:
         queries.append(statement)
-        about = {"fact": "why", "files": 1, "bytes": 2}
+        about = {"fact": "why", "files": 1, "size_bytes": 2}
         return [
             {"storage_plugin": catalog, "workspace": "x", "table_name": "a`'b", **about}
             for catalog in ("iceberg", "delta", "hive")
@@ -156,14 +157,14 @@ def test_every_kind_of_finding_is_a_row_with_its_statement() -> None:
     assert len(queries) == len(KINDS)
     assert len(rows) == 3 * len(KINDS)
     assert {row.code for row in rows} == {kind.code for kind in KINDS}
-    assert all("{" not in row.statement for row in rows)
+    assert all("{" not in row.spark_sql for row in rows)
     assert all("{" not in statement for statement in queries)
     # A unit of an earlier release, or of a user, ends no query.
     assert not [
         statement for statement in queries if re.search(r"(?<!try_)(CAST\(get_json|sum\()", statement)
     ]
     optimize = [row for row in rows if (row.code, row.storage_plugin) == ("small_files", "delta")]
-    assert optimize[0].statement == "OPTIMIZE x.`a``'b`"
+    assert optimize[0].spark_sql == "OPTIMIZE x.`a``'b`"
     expire = [row for row in rows if (row.code, row.storage_plugin) == ("many_snapshots", "iceberg")]
-    assert expire[0].statement == r"CALL iceberg.system.expire_snapshots(table => 'x.`a``\'b`')"
-    assert {row.statement for row in rows if row.code == "idle"} == {"DESCRIBE TABLE EXTENDED x.`a``'b`"}
+    assert expire[0].spark_sql == r"CALL iceberg.system.expire_snapshots(table => 'x.`a``\'b`')"
+    assert {row.spark_sql for row in rows if row.code == "idle"} == {"DESCRIBE TABLE EXTENDED x.`a``'b`"}

@@ -88,7 +88,7 @@ def test_a_run_has_its_counts_in_the_last_line_and_for_programs(program: Program
         (reply(1, "java: not found"), 2, "failed", "java: not found"),
         (reply(124), 124, "limit", "ended by --limit; units may have been written"),
         (reply(2, error="changed by another run", conflict=True), 2, "conflict", "another run"),
-        (reply(0, **COUNTS, warning="snapshots were not expired: why"), 0, "expire", "not expired: why"),
+        (reply(1, **COUNTS, warning="findings were not written: why"), 1, "derived", "not written: why"),
         (Reply(unknown("refused"), {}, ""), 2, "silent", "refused"),
     ],
 )
@@ -124,11 +124,11 @@ def test_the_result_is_printed_before_snapshots_expire(
         patch.object(report, "findings"),
         patch.object(job, "expire", expire),
     ):
-        assert program_main._collect(Mock(), Mock(), arguments) == 0
+        assert program_main._collect(Mock(), Mock(), arguments) == bool(fault)
     assert [json.loads(line) for line in printed] == [counts.document()]
     warning = {
         **counts.document(),
-        "warning": "findings, sizes or expired snapshots were not written: no catalog",
+        "warning": "findings or sizes were not written, or snapshots not expired: no catalog",
     }
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert lines == ([warning] if fault else [])
@@ -154,14 +154,13 @@ def test_a_report_has_its_findings_with_cost_and_statement(program: Program) -> 
     row = {
         "code": "small_files", "severity": "warning", "storage_plugin": "iceberg", "workspace": "x",
         "table_name": "t", "fact": "why",
-        "files": 9, "bytes": 2048, "statement": "CALL iceberg.system.rewrite_data_files(table => 'x.t')",
+        "files": 9, "size_bytes": 2048, "spark_sql": "CALL iceberg.system.rewrite_data_files(table => 'x.t')",
     }  # fmt: skip
-    idle = {**row, "code": "idle", "severity": "info", "statement": "DESCRIBE TABLE EXTENDED x.t"}
+    idle = {**row, "code": "idle", "severity": "info", "spark_sql": "DESCRIBE TABLE EXTENDED x.t"}
     document = {
         "findings": [idle, row],
-        "formats": [{"name": "iceberg", "tables": 1, "files": 9, "bytes": 2048}],
+        "formats": [{"name": "iceberg", "table_count": 1, "files": 9, "size_bytes": 2048}],
         "history": [],
-        "free_bytes": 0,
     }
     reporter = census_program.reporter(program.cluster, 90)
     result = census_program.result(reporter, Reply(Answer(0), document, ""), 1.0)
