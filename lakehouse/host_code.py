@@ -19,7 +19,7 @@ def modules(package: str) -> tuple[str, ...]:
         for path in _files(waiting.pop()):
             if path not in paths:
                 paths.add(path)
-                waiting += _imports(ROOT / path)
+                waiting += _imports(path)
     return tuple(sorted(paths))
 
 
@@ -37,10 +37,13 @@ def _files(module: str) -> Iterator[str]:
         yield from (file for file in (f"{path}.py", f"{path}/__init__.py") if (ROOT / file).is_file())
 
 
-def _imports(path: Path) -> Iterator[str]:
+def _imports(path: str) -> Iterator[str]:
     """Yield the modules that a file names in its imports; a name that is no module has no file."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    package = Path(path).with_suffix("").parts
+    for node in ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            parents = package[: len(package) - node.level] if node.level else ()
+            module = ".".join([*parents, *filter(None, [node.module])])
+            yield from (f"{module}.{alias.name}" for alias in node.names)

@@ -8,16 +8,17 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from lakehouse import artifacts, run
+from lakehouse import artifacts, report, run
 from lakehouse.artifacts import manifest, releases
 from lakehouse.errors import LakehouseError
 from lakehouse.local import nodes
 from lakehouse.local.compose import addresses, dotenv, images, names, owner, stack
 from lakehouse.local.compose.dotenv import Settings
 from lakehouse.local.nodes import docker_api
-from lakehouse.model import inventory, profile, services, specs
+from lakehouse.model import inventory, placement, profile, services, specs
 from lakehouse.phases import PASSED, Phase, Phases
-from lakehouse.report import record
+from lakehouse.report import CENSUS, record
+from lakehouse.tables import census_page, census_program
 from lakehouse.validation import secrets, variables
 
 REPORT = run.BUILD / "report"
@@ -34,6 +35,7 @@ CLUSTER_TESTS = {
     ],
     "drills": ["-m", f"(alone or drill) and not {LONG}", _SLOWEST],
 }  # fmt: skip
+_CENSUS_SECONDS = 3600.0
 # The folders of the two suites.
 SMOKE, MATRIX = "smoke", "suites/matrix"
 # The cluster of `make test` alone: no other data is on it.
@@ -153,8 +155,8 @@ def endpoints(phases: Phases, path: str, environment: Mapping[str, str] | None =
 
 def smoke(phases: Phases, path: str, *selection: str, environment: Mapping[str, str] | None = None) -> bool:
     """Run the smoke suite; tell whether it passed. Its results are the report's source."""
-    for old in REPORT.glob("*-junit.xml"):
-        old.unlink()
+    for old in (*REPORT.glob("*-junit.xml"), REPORT / CENSUS):
+        old.unlink(missing_ok=True)
     endpoints(phases, path, environment)
     results = f"--junit-xml={REPORT / 'smoke-junit.xml'}"
     argv = [run.program("pytest"), SMOKE, results, *selection]
@@ -198,6 +200,21 @@ def serve(phases: Phases, path: str, *selection: str) -> None:
     load(phases, path)
     smoke(phases, path)
     matrix(phases, path, *selection)
+
+
+def census(phases: Phases, path: str) -> None:
+    """Describe all tables, and write a page of them into the report; a failure is one of its problems."""
+    cluster = placement.read(inventory.load(path))
+    if not cluster.inventory.group("clients"):
+        phases.log("no census: no host is in the group clients")
+        return
+    with suppress(LakehouseError), phases.phase("census"):
+        for program in (census_program.collector(cluster), census_program.reporter(cluster)):
+            reply = census_program.run(program, _CENSUS_SECONDS)
+            if not census_program.is_whole(program, reply):
+                finding = census_program.result(program, reply, 0).worst[0]
+                raise LakehouseError(finding.fact, finding.next)
+        report.write(REPORT / CENSUS, census_page.render(program, reply.document))
 
 
 def compose_image(phases: Phases, settings: Settings) -> None:

@@ -8,8 +8,9 @@ Reference: https://avro.apache.org/docs/1.12.0/specification/
 from __future__ import annotations
 
 import json
+import struct
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,9 +26,10 @@ MOST_BYTES = 512 << 20
 _MOST_BLOCK_BYTES = 16 << 20
 # The limit of a schema's types: named types that contain each other multiply.
 _MOST_TYPES = 10_000
+# The limit of an array that is read, such as the split offsets of a file.
+_MOST_ITEMS = 100_000
 _VARINT_BITS = 63
 _SEVEN_BITS, _MORE = 0x7F, 0x80
-_SIZES = {"null": 0, "boolean": 1, "float": 4, "double": 8}
 
 
 class DamagedAvroError(ValueError):
@@ -45,11 +47,18 @@ class _Span:
 
 # Skips a value of a type at a position, and returns the position behind it; records the requested fields.
 _Walk = Callable[[bytes, int, dict[int, _Span]], int]
+# Returns the value at a position, and the position behind it.
+_Decode = Callable[[bytes, int], tuple[Any, int]]
 
 
-def read(content: bytes, fields: Sequence[Field]) -> Iterator[Values]:
-    """Give the requested fields of each record, strings as text and numbers as int; DamagedAvroError."""
+def read(content: bytes, fields: Sequence[Field], required: Collection[Field] = ()) -> Iterator[Values]:
+    """Give the requested fields of each record; DamagedAvroError, also for a schema without a required one.
+
+    Strings are text, bytes and fixed values bytes, numbers int or float, arrays of them lists.
+    """
     container = _Container(content, fields)
+    if absent := set(required) - {fields[number] for number in container.numbers}:
+        raise DamagedAvroError(f"its schema has no {'.'.join(min(absent))}")
     for count, block in container.blocks():
         for spans in container.records(count, block):
             yield _values(spans, fields)
@@ -90,9 +99,12 @@ class _Container:
         try:
             header, position = _mapping(content, len(_MAGIC))
             schema = json.loads(header["avro.schema"])
-            self._walk = _Types().walk(schema, dict(enumerate(fields)))
+            types = _Types()
+            self._walk = types.walk(schema, dict(enumerate(fields)))
         except (LookupError, TypeError, ValueError, RecursionError) as error:
             raise DamagedAvroError(f"its header cannot be read: {type(error).__name__}: {error}") from error
+        # Of the fields that the schema has.
+        self.numbers = types.numbers
         self._codec = header.get("avro.codec", b"null").decode(errors="replace")
         if self._codec not in {"null", "deflate"}:
             raise DamagedAvroError(f"it is compressed by {self._codec}; deflate and null can be read")
@@ -161,6 +173,8 @@ class _Types:
         # A type is defined once, and referenced by its name afterwards.
         self._types_by_name: dict[str, Any] = {}
         self._remaining = _MOST_TYPES
+        # Of fields that were found.
+        self.numbers: set[int] = set()
 
     def walk(self, schema: Any, fields: Mapping[int, Field]) -> _Walk:
         """Return a function that skips a value; of the numbered `fields`, () is the value itself."""
@@ -187,15 +201,25 @@ class _Types:
         if [field for field in fields.values() if field]:
             raise DamagedAvroError(f"{'.'.join(next(iter(fields.values())))} is in no record")
         if kind == "array":
-            return _items([self.walk(schema["items"], {})])
+            walk = _items([self.walk(schema["items"], {})])
+            item = schema["items"]
+            name = item.get("type") if isinstance(item, dict) else item
+            # Of other items, the array is skipped as a whole.
+            decode = _VALUES[name][1] if isinstance(name, str) and name in _VALUES else None
+            return self._recording(walk, _array(decode), fields) if decode else walk
         if kind == "map":
             return _items([_text, self.walk(schema["values"], {})])
         if kind == "fixed":
-            return _fixed(int(schema["size"]))
-        if kind in _SIZES:
-            return _fixed(_SIZES[kind])
+            size = int(schema["size"])
+            return self._recording(_fixed(size), _sized(size), fields)
+        if kind == "null":
+            return _fixed(0)
         walk, value = _VALUES[kind]
-        return _recording(walk, value, fields)
+        return self._recording(walk, value, fields)
+
+    def _recording(self, walk: _Walk, decode: _Decode, fields: Mapping[int, Field]) -> _Walk:
+        self.numbers.update(fields)
+        return _recording(walk, decode, fields)
 
     def _record(self, fields: Sequence[Any], wanted_fields: Mapping[int, Field]) -> _Walk:
         nested: dict[str, dict[int, Field]] = {}
@@ -222,9 +246,7 @@ class _Types:
         return walk
 
 
-def _recording(
-    walk: _Walk, decode: Callable[[bytes, int], tuple[Any, int]], fields: Mapping[int, Field]
-) -> _Walk:
+def _recording(walk: _Walk, decode: _Decode, fields: Mapping[int, Field]) -> _Walk:
     """Return a function that records a value for the requested fields; without any, it only skips it."""
     if not fields:
         return walk
@@ -305,9 +327,58 @@ def _string(block: bytes, position: int) -> tuple[str, int]:
     return block[position : position + size].decode(), position + size
 
 
-_VALUES: Mapping[str, tuple[_Walk, Callable[[bytes, int], tuple[Any, int]]]] = {
+def _raw(block: bytes, position: int) -> tuple[bytes, int]:
+    size, position = _length(block, position)
+    return block[position : position + size], position + size
+
+
+def _sized(size: int) -> _Decode:
+    """Return a function that decodes a value of so many bytes."""
+    return lambda block, position: (block[position : position + size], position + size)
+
+
+def _packed(code: str) -> _Decode:
+    """Return a function that decodes a value as `struct` does."""
+    layout = struct.Struct(code)
+
+    def decode(block: bytes, position: int) -> tuple[Any, int]:
+        if position + layout.size > len(block):
+            raise DamagedAvroError("a value is longer than what it is in")
+        return layout.unpack_from(block, position)[0], position + layout.size
+
+    return decode
+
+
+def _array(decode: _Decode) -> _Decode:
+    """Return a function that decodes an array."""
+
+    def decode_all(block: bytes, position: int) -> tuple[list[Any], int]:
+        items: list[Any] = []
+        while True:
+            count, position = _number(block, position)
+            if count == 0:
+                return items, position
+            if count < 0:
+                # A negative count has the size of the block behind it.
+                _, position = _length(block, position)
+            if abs(count) > len(block) - position:
+                raise DamagedAvroError("an array is longer than what it is in")
+            if len(items) + abs(count) > _MOST_ITEMS:
+                raise DamagedAvroError(f"an array has more than {_MOST_ITEMS} items")
+            for _ in range(abs(count)):
+                item, position = decode(block, position)
+                items.append(item)
+
+    return decode_all
+
+
+_VALUES: Mapping[str, tuple[_Walk, _Decode]] = {
     **dict.fromkeys(("int", "long", "enum"), (_integer, _number)),
-    **dict.fromkeys(("bytes", "string"), (_text, _string)),
+    "string": (_text, _string),
+    "bytes": (_text, _raw),
+    "boolean": (_fixed(1), _packed("<?")),
+    "float": (_fixed(4), _packed("<f")),
+    "double": (_fixed(8), _packed("<d")),
 }
 
 

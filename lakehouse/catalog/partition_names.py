@@ -14,7 +14,7 @@ _ESCAPED = re.compile(r"%([0-9A-Fa-f]{2})")
 def name(keys: Iterable[str], values: Iterable[str]) -> str:
     """Return the name of a partition, such as `ds=2026-01-31/hr=a%3Db`."""
     pairs = zip(keys, values, strict=True)
-    return "/".join(f"{_escaped(key.lower())}={_escaped(value) or NOTHING}" for key, value in pairs)
+    return "/".join(f"{escaped(key.lower())}={escaped(value) or NOTHING}" for key, value in pairs)
 
 
 def values(text: str) -> list[str]:
@@ -33,7 +33,8 @@ def matches(values: Sequence[str], prefix: Sequence[str]) -> bool:
     return all(not expected or expected == value for expected, value in zip(prefix, values, strict=False))
 
 
-def _escaped(word: str) -> str:
+def escaped(word: str) -> str:
+    """Return a key or a value as the names of folders have it."""
     return _SPECIAL.sub(lambda match: f"%{ord(match[0]):02X}", word)
 
 

@@ -9,4 +9,5 @@ def command(inventory: str, started: float | None) -> int:
     phases = verbs.start(started)
     verbs.machines(phases, inventory)
     verbs.serve(phases, inventory)
+    verbs.census(phases, inventory)
     return report.build(run.BUILD, verbs.bill().versions)

@@ -15,16 +15,19 @@ from lakehouse.report.model import Report
 
 SMOKE = "smoke-junit.xml"
 EXCERPT = "excerpt.txt"
+# The page of the tables, which `lakehouse deploy` writes.
+CENSUS = "census.html"
 
-__all__ = ["EXCERPT", "build"]
+__all__ = ["CENSUS", "EXCERPT", "build", "write"]
 
 
 def build(build_dir: Path, versions: Mapping[str, str], console: Console | None = None) -> int:
     """Write the report's files into `report/` of the build folder and print the tables.
 
     The files are `summary.json`, `junit.xml`, `index.html`, `excerpt.txt` and, if the matrix has run,
-    `matrix.html`. Reads `endpoints.json` and, in `report/`, `tables.json`, every `*-junit.xml`, of which
-    `smoke-junit.xml` must be there, and `phases.json`, which may be missing: then nothing was timed.
+    `matrix.html`; `index.html` leads to CENSUS, if it is there. Reads `endpoints.json` and, in `report/`,
+    `tables.json`, every `*-junit.xml`, of which `smoke-junit.xml` must be there, and `phases.json`, which may
+    be missing: then nothing was timed.
     `versions` are shown as they are.
     Returns 0 if everything passed, else 1. Raises LakehouseError when one of the files is missing or broken,
     or the report cannot be written.
@@ -42,19 +45,20 @@ def build(build_dir: Path, versions: Mapping[str, str], console: Console | None 
         tables=tables.read(folder / "tables.json"),
         generated=datetime.now(UTC),
     )
-    _write(folder / "summary.json", summary.render(report))
-    _write(folder / "junit.xml", junit.merged(suites, report.tables))
-    _write(folder / "index.html", page.render(report))
-    _write(folder / EXCERPT, terminal.excerpt(report))
+    write(folder / "summary.json", summary.render(report))
+    write(folder / "junit.xml", junit.merged(suites, report.tables))
+    write(folder / "index.html", page.render(report, CENSUS if (folder / CENSUS).exists() else ""))
+    write(folder / EXCERPT, terminal.excerpt(report))
     if engines.arrange(report.cases):
-        _write(folder / "matrix.html", page.render_matrix(report))
+        write(folder / "matrix.html", page.render_matrix(report))
     else:
         (folder / "matrix.html").unlink(missing_ok=True)
     terminal.show(report, folder / "index.html", console or Console())
     return 1 if report.problems else 0
 
 
-def _write(path: Path, text: str) -> None:
+def write(path: Path, text: str) -> None:
+    """Replace a file of the report; LakehouseError if it cannot be written."""
     temporary = path.with_name(f".{path.name}.part")
     try:
         temporary.write_text(text, encoding="utf-8")

@@ -28,8 +28,11 @@ class Bar:
     ok: bool
 
 
-def render(report: Report) -> str:
-    """Return `index.html`: everything that comes from outside is escaped, nothing is loaded from anywhere."""
+def render(report: Report, census: str = "") -> str:
+    """Return `index.html`: everything that comes from outside is escaped, nothing is loaded from anywhere.
+
+    It leads to the page `census`, if there is one.
+    """
     cases = engines.apart(report.cases)
     of_tables, of_services = matrix.of_tables(cases), matrix.of_services(cases)
     cells = [*of_tables.cells, *of_services.cells]
@@ -39,6 +42,7 @@ def render(report: Report) -> str:
         .get_template("index.html.j2")
         .render(
             report=report,
+            census=census,
             Status=Status,
             of_tables=of_tables,
             of_services=of_services,

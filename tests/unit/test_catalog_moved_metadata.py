@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import struct
 import zlib
 from typing import Any
 
@@ -147,3 +148,37 @@ def test_many_items_without_bytes_take_no_time() -> None:
     }
     block = avro._zigzag(2**60) + b"\x00" + b"\x02a"
     assert list(avro.read(container(schema, block), [("a",), ("missing",)])) == [("a", None)]
+
+
+FIXED = {"type": "fixed", "name": "f", "size": 2}
+LONGS = {"type": "array", "items": "long"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "block", "value"),
+    [
+        ("bytes", b"\x04\xff\x00", b"\xff\x00"),
+        (FIXED, b"\xff\x00", b"\xff\x00"),
+        ("boolean", b"\x01", True),
+        ("float", struct.pack("<f", 0.5), 0.5),
+        ("double", struct.pack("<d", 0.1), 0.1),
+        (LONGS, b"\x04\x08\x02\x00", [4, 1]),
+        (LONGS, b"\x03\x04\x08\x02\x02\x06\x00", [4, 1, 3]),  # a block with its size, and one without
+        (LONGS, b"\x00", []),
+        (["null", LONGS], b"\x02\x02\x08\x00", [4]),
+        (["null", LONGS], b"\x00", None),
+        ({"type": "array", "items": LONGS}, b"\x00", None),  # skipped
+    ],
+)
+def test_values_of_each_type_are_read(kind: Any, block: bytes, value: Any) -> None:
+    schema = {"type": "record", "name": "r", "fields": [{"name": "a", "type": kind}]}
+    assert list(avro.read(container(schema, block), [("a",)])) == [(value,)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "block"), [("double", b"\x00"), (LONGS, avro._zigzag(2**60) + b"\x02\x00"), (FIXED, b"a")]
+)
+def test_a_value_that_is_cut_is_damage(kind: Any, block: bytes) -> None:
+    schema = {"type": "record", "name": "r", "fields": [{"name": "a", "type": kind}]}
+    with pytest.raises(avro.DamagedAvroError):
+        list(avro.read(container(schema, block), [("a",)]))

@@ -235,7 +235,14 @@ def test_every_variable_is_in_an_argument_spec_or_exported(page: Path) -> None:
     roles = {path.name for path in (ROOT / "roles").iterdir()}
     modules = {path.stem for path in (ROOT / "plugins").rglob("*.py")}
     exported = {name for role in argument_specs.roles() for name in argument_specs.exports(role)}
-    others = roles | modules | groups | ports.keys() | exported | {"spark_catalog", "lakehouse_clients"}
+    others = (
+        roles
+        | modules
+        | groups
+        | ports.keys()
+        | exported
+        | {"spark_catalog", "lakehouse_clients", "lakehouse_meta"}
+    )
     prefixes = tuple(f"{role}_" for role in (*roles, "lakehouse", "local_nodes"))
     for span in CODE.findall(page.read_text(encoding="utf-8")):
         name = re.match(r"[a-z_]+(?=$|:|\.[a-z_]+$)", span)

@@ -17,6 +17,9 @@ from lakehouse.dev import bench
 from lakehouse.errors import LakehouseError
 from lakehouse.local import nodes
 from lakehouse.local.compose import dotenv, names, stack
+from lakehouse.maybe import Answer
+from lakehouse.tables import census_program
+from lakehouse.tables.census_program import Reply
 
 RECAP = """\
 TASK [changed=99 stands in a task's name] ***
@@ -307,3 +310,29 @@ def test_only_who_asks_for_images_moves_a_tag_of_ones_own(
     monkeypatch.setattr(stack, "build", lambda *_, **how: asked.append(how))
     verb(verbs.start(), dotenv.load(environment={}))
     assert asked == renewed
+
+
+class TestCensus:
+    """The page beside the report."""
+
+    @pytest.fixture
+    def replies(self, build: Path, monkeypatch: pytest.MonkeyPatch) -> list[Reply]:
+        (build / "report").mkdir()
+        answers: list[Reply] = []
+        monkeypatch.setattr(census_program, "run", lambda *_: answers.pop(0))
+        return answers
+
+    def test_it_is_written_after_both_programs(self, replies: list[Reply], build: Path) -> None:
+        row = {"name": "iceberg", "table_count": 1, "files": 1, "size_bytes": 1}
+        groups = dict.fromkeys(("formats", "versions", "databases", "owners"), (row,))
+        document = {**groups, "findings": [], "history": []}
+        replies += [Reply(Answer(0), {"tables": 1}, ""), Reply(Answer(0), document, "")]
+        verbs.census(verbs.start(), str(run.ROOT / "tests/inventory"))
+        assert "iceberg" in (build / "report" / report.CENSUS).read_text()
+        assert [phase.status for phase in phases.read(verbs.PHASES)] == [phases.PASSED]
+
+    def test_a_failure_is_a_phase_that_failed(self, replies: list[Reply], build: Path) -> None:
+        replies.append(Reply(Answer(2), {"error": "HDFS does not answer"}, ""))
+        verbs.census(verbs.start(), str(run.ROOT / "tests/inventory"))
+        assert not (build / "report" / report.CENSUS).exists()
+        assert [phase.status for phase in phases.read(verbs.PHASES)] == [phases.FAILED]

@@ -1,0 +1,1 @@
+"""The census: metadata units of all tables, in an Iceberg table. Standard library and PySpark alone."""
