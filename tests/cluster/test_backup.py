@@ -279,6 +279,7 @@ def sshd_setting(machine: Machine, text: str) -> Iterator[None]:
         machine.run("rm -f %s", path)
 
 
+@pytest.mark.longdrill
 def test_an_sshd_that_reads_other_keys_is_said(path: str, login: Login) -> None:
     setting = "Match User postgres\n    AuthorizedKeysFile .ssh/authorized_keys\nMatch all"
     with sshd_setting(login.machine, setting):
@@ -482,6 +483,7 @@ def disk_that_fills(keeper: Machine) -> AbstractContextManager[str]:
     return disk(keeper, f"{keeper.variable('lakehouse_backup_dir')}/backups", "size=1g,nr_inodes=40")
 
 
+@pytest.mark.longdrill
 def test_a_disk_that_fills_on_the_way_is_said_and_the_next_backup_works(
     path: str, name: str, keeper: Machine, cluster: Inventory, namenode: NameNode
 ) -> None:

@@ -88,6 +88,7 @@ def spark(history: History, *statements: str) -> None:
     assert done.code == 0, done.err
 
 
+@pytest.mark.longdrill
 def test_tables_of_three_formats_come_change_and_go(history: History, trino: Trino, tables: str) -> None:
     first = history.run("commit")
     assert first["outcome"] == "OK", first["findings"]

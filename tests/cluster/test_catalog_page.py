@@ -88,6 +88,7 @@ def dropped(metastore: Metastore, database: str) -> None:
     metastore.call("drop_database", database, False, False)
 
 
+@pytest.mark.longdrill
 def test_every_command_of_the_page_does_what_it_says(  # noqa: PLR0913, PLR0917 -- fixtures
     cluster: Inventory,
     verb: Verb,

@@ -138,6 +138,7 @@ def test_spark_reads_a_dropped_table_through_its_catalog_of_the_past(client: Mac
     assert (done.returncode, done.stdout.split()) == (0, ["1"]), done
 
 
+@pytest.mark.longdrill
 def test_a_session_of_spark_in_the_past_reads_and_is_refused(client: Machine, past: Past) -> None:
     session = ("--conf", f"spark.hadoop.hive.metastore.uris={past.uri}")
     statements = f"show tables in {past.database}; select sum(a) from {past.database}.days"

@@ -65,6 +65,7 @@ def test_a_timer_is_enabled_and_runs(cluster: Inventory, machines: Machines) -> 
     assert host.run("systemctl is-active %s", TIMER).strip() == "active"
 
 
+@pytest.mark.longdrill
 def test_the_clock_and_people_commit_to_one_line(verb: Verb, keeper: Machine, change: Any) -> None:
     change("a person's")
     own = verb.committed("-m", "by hand")

@@ -235,6 +235,7 @@ def test_a_killed_taskmanager_comes_back_and_registers(
     assert flink.value(f"SELECT COUNT(*) FROM {database}.before") == 3
 
 
+@pytest.mark.longdrill
 @pytest.mark.drill
 def test_another_parallelism_restarts_the_gateway_and_ends_no_job(
     cluster: Inventory, machines: Machines, ansible: Ansible, rest: Rest

@@ -594,6 +594,7 @@ def large_table(node: Machine, database_host: Machine, table: str) -> Iterator[s
         yield table
 
 
+@pytest.mark.longdrill
 def test_answers_that_would_fill_the_heap_are_refused_and_others_come(
     node: Machine, large_table: str
 ) -> None:

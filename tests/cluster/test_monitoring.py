@@ -114,6 +114,7 @@ def test_rules_and_panels_name_no_absent_metric(
     assert expressions.metrics("rate(no_such_metric_total[5m]) > 1") - names == {"no_such_metric_total"}
 
 
+@pytest.mark.longdrill
 @pytest.mark.drill
 def test_a_stopped_datanode_reaches_the_receiver_and_is_resolved(
     cluster: Inventory, machines: Machines
