@@ -13,6 +13,7 @@ from lakehouse.census.contents import Contents, DataFile, TableName
 from lakehouse.census.files import DamagedError, Files, MissingError
 from lakehouse.census.metastore import Table
 from lakehouse.census.model import MetadataType, MetadataUnit
+from plugins.module_utils.lakehouse.counting import counted
 
 # A change of what is collected makes every table a changed one.
 LAYOUT = 2
@@ -152,7 +153,7 @@ def _part(file: DataFile, files: Files, length: int) -> bytes:
     """Return the last bytes of a file; FooterError for fewer."""
     tail = files.part(file.path, file.bytes - length, length)
     if len(tail) != length:
-        raise parquet.FooterError(f"{len(tail)} of its last {length} bytes were received")
+        raise parquet.FooterError(f"{counted(len(tail), 'byte')} of its last {length} were received")
     return tail
 
 

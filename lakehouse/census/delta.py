@@ -17,6 +17,7 @@ from lakehouse.catalog import partition_names
 from lakehouse.census.contents import Contents, DataFile, number
 from lakehouse.census.files import MOST_ENTRIES, DamagedError, Entry, Files
 from lakehouse.census.metastore import Table
+from plugins.module_utils.lakehouse.counting import counted
 from plugins.module_utils.lakehouse.webhdfs import path_of
 
 # More commits than these are replayed from the newest checkpoint.
@@ -141,7 +142,7 @@ def collect(
         entry = known_log.commits[version]
         content = files.read(entry.path)
         if len(content) != entry.bytes:
-            raise DamagedError(f"{entry.path} has {len(content)} bytes, {entry.bytes} are listed")
+            raise DamagedError(f"{entry.path} has {counted(len(content), 'byte')}, {entry.bytes} are listed")
         state.apply(_actions(entry.path, content))
     try:
         return _contents(table, known_log, state)

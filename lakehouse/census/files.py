@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from lakehouse.census.contents import number
 from plugins.module_utils.lakehouse import hdfs_gate
+from plugins.module_utils.lakehouse.counting import counted
 from plugins.module_utils.lakehouse.probes import fetch
 from plugins.module_utils.lakehouse.webhdfs import NoAnswerError, NoPathError, WebHdfs, WebHdfsError, path_of
 
@@ -87,7 +88,7 @@ class HdfsFiles:
         """Return the content of a file of at most so many bytes."""
         content = self._content(uri, most + 1)
         if len(content) > most:
-            raise DamagedError(f"{uri} has more than {most} bytes")
+            raise DamagedError(f"{uri} has more than {counted(most, 'byte')}")
         return content
 
     def part(self, uri: str, offset: int, length: int) -> bytes:
@@ -111,7 +112,9 @@ class HdfsFiles:
         except (OSError, HTTPException) as error:
             raise DamagedError(f"{uri} cannot be read: {error}") from None
         if expected is not None and len(content) < min(expected, most):
-            raise DamagedError(f"{uri} cannot be read: {len(content)} of {expected} bytes were received")
+            raise DamagedError(
+                f"{uri} cannot be read: {counted(len(content), 'byte')} of {expected} were received"
+            )
         return content
 
 

@@ -14,6 +14,7 @@ from lakehouse.census import files as hdfs
 from lakehouse.census.contents import Contents, DataFile, Partition
 from lakehouse.census.files import DamagedError, Entry, Files
 from lakehouse.census.metastore import HivePartition, Table
+from plugins.module_utils.lakehouse.counting import counted
 from plugins.module_utils.lakehouse.webhdfs import path_of
 
 # Of 64 bits.
@@ -116,7 +117,9 @@ def contents(table: Table, files: Listing) -> Contents:
 
 def _partition(keys: list[str], partition: HivePartition, files: Listing) -> Partition:
     if len(keys) != len(partition.values):
-        raise DamagedError(f"a partition has {len(partition.values)} values of {len(keys)} keys")
+        raise DamagedError(
+            f"a partition has {counted(len(partition.values), 'value')} for {counted(len(keys), 'key')}"
+        )
     facts = {
         "directory": _plain(partition.location) not in files.missing,
         "statistics_files": _number(partition.parameters.get("numFiles")),

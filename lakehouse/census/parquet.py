@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lakehouse.census.contents import RowGroup
+from plugins.module_utils.lakehouse.counting import counted
 
 MAGIC = b"PAR1"
 # The last bytes of a file: the length of its footer, and the magic number.
@@ -46,7 +47,7 @@ def footer_length(tail: bytes) -> int:
         raise FooterError("it does not end as a Parquet file")
     length = int(struct.unpack("<I", tail[-TAIL_BYTES : -len(MAGIC)])[0])
     if not 0 < length <= MOST_FOOTER_BYTES:
-        raise FooterError(f"its footer has {length} bytes")
+        raise FooterError(f"its footer has {counted(length, 'byte')}")
     return length
 
 

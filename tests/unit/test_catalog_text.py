@@ -53,6 +53,7 @@ CASTS = {
     ("lakehouse/catalog/query.py", "tables"): "numbers that the same script has read",
     ("lakehouse/catalog/query.py", "transaction_timestamp"): "no text",
     ("lakehouse/catalog/ranges.py", "32"): "bits of a checksum",
+    ("lakehouse/census/report.py", "CAST"): "try_cast of text; numbers of the program",
     ("lakehouse/doctor/probes.py", "max_connections"): "a setting of the server",
     ("lakehouse/doctor/probes.py", "superuser_reserved_connections"): "a setting of the server",
 }  # fmt: skip

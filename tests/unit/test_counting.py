@@ -18,9 +18,10 @@ NO_NOUNS = re.compile(
     r"(is|has|was|does|says|gets|runs|belongs|holds|names|needs|exists|leaves|gives|takes|lacks|answers|starts|makes"
     r"|wants|keeps|shows|reads|stays|resolves|comes|knows|as|its|this|ps|ms|serves|writes|installs|listens|plays"
     r"|when|points|statistics|compares|refuses|stands|replaces|calls|changes|changed|describes|counts|sees|status|artifacts|playbooks|logs"
-    r"|seconds|side|versions|is|ends|passes|the|a|no)"
+    r"|combines|seconds|side|versions|is|ends|passes|the|a|no)"
 )
-# Such a number is never one.
+# Such a number is never one: limits, and a few.
+LIMIT = re.compile(r"_?MOST_[A-Z_]+")
 MANY = {
     "_DEEPEST",
     "SHORTEST",
@@ -41,7 +42,8 @@ def wrong(tree: ast.AST) -> Iterator[str]:
                 continue
             found = re.match(r" (?:[a-z]+ )?([A-Za-z]+s)\b", str(after.value))
             first = re.match(r" ([A-Za-z]+)", str(after.value))
-            if not (found and first) or value.format_spec or ast.unparse(value.value) in MANY:
+            name = ast.unparse(value.value)
+            if not (found and first) or value.format_spec or name in MANY or LIMIT.fullmatch(name):
                 continue
             if not (NO_NOUNS.fullmatch(found[1]) or NO_NOUNS.fullmatch(first[1])):
                 yield f"{value.lineno}: {{{ast.unparse(value.value)}}}{after.value!s}"
