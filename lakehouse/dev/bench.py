@@ -69,13 +69,13 @@ def measure(inventory: str, typed: str | None = None) -> int:
     verbs.fetch(timer)
     verbs.up(timer, inventory)
     verbs.converge(timer, inventory, KIT)
-    kit = floor.look(inventory)
+    steps = floor.look(inventory)
     changed = verbs.converge(timer, inventory, "second run")
     idle = idle_memory_mib(inventory)
     verbs.load(timer, inventory)
     passed = verbs.smoke(timer, inventory)
     compared, by_stock = compare_with_stock(timer)
-    measure_floor(timer, inventory, kit)
+    measure_floor(timer, inventory, steps)
     seconds = {phase.name: phase.seconds for phase in phases.read(verbs.PHASES)}
     write(
         run.BUILD / "bench" / "bench.json",
@@ -103,12 +103,11 @@ def compare_with_stock(timer: Phases) -> tuple[bool, dict[str, float]]:
     return True, {engine: float(results[engine].text("ratio")) for engine in ("spark", "trino")}
 
 
-def measure_floor(timer: Phases, inventory: str, kit: floor.Kit) -> None:
+def measure_floor(timer: Phases, inventory: str, steps: floor.Steps) -> None:
     """Make the nodes anew, and of them what the kit had made, by plain shell commands; remove them."""
     with timer.phase("nodes of the floor"):
         nodes.down(inventory, timer.log)
         nodes.up(inventory, timer.log)
-    steps = floor.plan(inventory, kit)
     with timer.phase(FLOOR):
         floor.carry_out(steps)
     # They run, and no inventory knows their passwords any more.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ansible.module_utils.lakehouse.refused import RefusedError, UnansweredError
-from ansible.module_utils.lakehouse.webhdfs import NoAnswerError, WebHdfs, WebHdfsError
+from .refused import RefusedError, UnansweredError
+from .webhdfs import NoAnswerError, WebHdfs, WebHdfsError
 
 
 def apply(parameters: dict[str, Any], *, check: bool = False) -> list[str]:
