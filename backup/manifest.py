@@ -175,16 +175,21 @@ class Backup:
     def clear(self) -> None:
         """Remove the contents, the manifest first: an incomplete backup never counts as finished."""
         (self.folder / _MANIFEST).unlink(missing_ok=True)
-        for path in self.folder.iterdir():
-            if path.is_dir() and not path.is_symlink():
-                shutil.rmtree(path)
-            else:
-                path.unlink()
+        empty(self.folder)
 
     def remove(self) -> None:
         """Remove it."""
         self.clear()
         self.folder.rmdir()
+
+
+def empty(folder: Path) -> None:
+    """Remove the contents of a folder, if there is one."""
+    for path in folder.glob("*"):
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
 
 
 def _read(path: Path) -> str:

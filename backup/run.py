@@ -221,8 +221,8 @@ def _drop_snapshot(settings: Settings, hdfs: WebHdfs, name: str) -> bool:
 def _image(settings: Settings, backup: Backup) -> None:
     """Merge the edit log into an image that is newer than the snapshot, and copy it."""
     folder = Path(settings.checkpoint_folder)
-    for old in folder.glob("*"):
-        shutil.rmtree(old)
+    # A checkpoint that was killed has left its lock, a file, and perhaps half an image.
+    manifest.empty(folder)
     process = subprocess.run(
         settings.checkpoint, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
         env={**os.environ, "HADOOP_USER_NAME": settings.superuser},

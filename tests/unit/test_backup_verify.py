@@ -457,3 +457,18 @@ def test_nothing_is_done_by_the_clock_while_a_cluster_goes_back(
     for name, there in (("lakehouse-backup", True), ("lakehouse-catalog", history)):
         assert (f"systemctl stop {name}.timer {name}.service" in stop) is there
         assert (f"systemctl start {name}.timer" in start) is there
+
+
+def test_an_image_is_made_after_a_checkpoint_that_was_killed(settings: Settings, tmp_path: Path) -> None:
+    """It leaves its lock, which is a file, and half an image."""
+    folder = tmp_path / "checkpoint"
+    (folder / "current").mkdir(parents=True)
+    (folder / "current" / "fsimage_0000000000000000009.ckpt").touch()
+    (folder / "in_use.lock").write_text("12@node")
+    names = ("fsimage_0000000000000000001", "fsimage_0000000000000000001.md5", "VERSION")
+    command = " && ".join(["mkdir current", *(f"touch current/{name}" for name in names)])
+    checkpoint = ("sh", "-c", f"cd '{folder}' && {command}")
+    backup = Backup(settings.backups / FIRST)
+    backup.folder.mkdir(parents=True)
+    run._image(replace(settings, checkpoint=checkpoint, checkpoint_folder=str(folder)), backup)
+    assert sorted(path.name for path in backup.namenode.iterdir()) == sorted(names)
