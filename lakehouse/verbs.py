@@ -213,6 +213,7 @@ def census(phases: Phases, path: str) -> None:
             reply = census_program.run(program, _CENSUS_SECONDS)
             if not census_program.is_whole(program, reply):
                 finding = census_program.result(program, reply, 0).worst[0]
+                phases.log(str(finding))
                 raise LakehouseError(finding.fact, finding.next)
         report.write(REPORT / CENSUS, census_page.render(program, reply.document))
 

@@ -1,8 +1,8 @@
 """The program of the census, which spark-submit runs on a client host: the last line of JSON is its result.
 
 `collect` writes the units and what is derived from them, `report` reads them.
-Exit code: 1 if a table cannot be described, 2 if the metastore or HDFS does not answer
-or another run writes.
+Exit code: 1 if a table cannot be described or the findings cannot be written, 2 if the metastore or HDFS
+does not answer or another run writes.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def _collect(spark: SparkSession, store: Store, arguments: argparse.Namespace) -
 
 
 def _derive(spark: SparkSession, store: Store, arguments: argparse.Namespace) -> None:
-    """Write the findings of this version of the units, if none has, and the sizes of this run."""
+    """Write the findings, unless they are those of this version of the units, and the sizes of this run."""
     derived, version, time_ms = Derived(spark, arguments.catalog), store.version(), _time_ms()
     is_new = derived.version() != version
     if is_new:

@@ -27,6 +27,7 @@ _SIZES = (
     " owner STRING NOT NULL, table_count BIGINT NOT NULL, files BIGINT NOT NULL, size_bytes BIGINT NOT NULL,"
     " free_bytes BIGINT"
 )
+_PROPERTIES = f"USING iceberg TBLPROPERTIES ({store.properties()})"
 
 
 class Derived:
@@ -65,14 +66,9 @@ class Derived:
         """Return the sizes of the last runs, the oldest first; none before the first run."""
         if not self._spark.catalog.tableExists(self.sizes):
             return []
-        sums = ", ".join(
-            f"coalesce(try_sum({name}), 0) AS {name}" for name in ("table_count", "files", "size_bytes")
-        )
+        sums = ", ".join(map(report.total, ("table_count", "files", "size_bytes")))
         query = (
             f"SELECT measured_at, {sums}, max(free_bytes) AS free_bytes"
             f" FROM {self.sizes} GROUP BY measured_at ORDER BY measured_at DESC LIMIT {MOST_RUNS}"
         )
         return [Size(**row) for row in reversed(self.rows(query))]
-
-
-_PROPERTIES = f"USING iceberg TBLPROPERTIES ({store.properties()})"

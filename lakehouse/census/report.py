@@ -48,10 +48,14 @@ def _number(name: str) -> str:
 
 _TABLE = "storage_plugin, workspace, table_name"
 _SIZE = f"coalesce({_number('files')}, 0) AS files, coalesce({_number('bytes')}, 0) AS size_bytes"
-_TOTALS = (
-    "count(*) AS table_count, coalesce(try_sum(files), 0) AS files,"
-    " coalesce(try_sum(size_bytes), 0) AS size_bytes"
-)
+
+
+def total(name: str) -> str:
+    """Return the sum of a column under its name; 0 for one beyond 64 bits, which must not end a query."""
+    return f"coalesce(try_sum({name}), 0) AS {name}"
+
+
+_TOTALS = f"count(*) AS table_count, {total('files')}, {total('size_bytes')}"
 
 
 def _of_tables(fact: str, condition: str) -> Callable[[str, Limits, int], str]:

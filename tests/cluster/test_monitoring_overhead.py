@@ -6,6 +6,7 @@ import signal
 import statistics
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -21,7 +22,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.drill, pytest.mark.longdrill]
 
 ROUNDS = 4
 MOST_RATIO = 1.03
-# Of all units, on three hosts of 8 GiB or less.
+# Of all units, on the three hosts of the tests.
 MOST_MEMORY_MIB = 768
 UNITS = (
     "lakehouse-prometheus",
@@ -44,8 +45,8 @@ def totals(machines: Machines, name: str) -> int:
     return sum(number for number in numbers if number < 1 << 62)
 
 
-def halted(machine: Machine, sent: signal.Signals) -> None:
-    machine.run(f"systemctl kill --signal={sent.name} {UNITS[0]}")
+def signal_prometheus(machine: Machine, number: signal.Signals) -> None:
+    machine.run(f"systemctl kill --signal={number.name} {UNITS[0]}")
 
 
 def seconds(answer: Callable[[], Any]) -> float:
@@ -69,11 +70,11 @@ def test_queries_are_as_fast_while_prometheus_scrapes(
                 for query in QUERIES:
                     # Each comes first in every second round.
                     for scrapes in sorted(times, reverse=number % 2 == 0):
-                        halted(prometheus, signal.SIGCONT if scrapes else signal.SIGSTOP)
-                        spent = seconds(lambda query=query: trino.sql(bench.text(query)))  # type: ignore[misc]
+                        signal_prometheus(prometheus, signal.SIGCONT if scrapes else signal.SIGSTOP)
+                        spent = seconds(partial(trino.sql, bench.text(query)))
                         times[scrapes].setdefault(query.name, []).append(spent)
     finally:
-        halted(prometheus, signal.SIGCONT)
+        signal_prometheus(prometheus, signal.SIGCONT)
     memory = totals(machines, "MemoryCurrent") / MIB
     ratio = statistics.geometric_mean(
         statistics.median(times[True][query.name]) / statistics.median(times[False][query.name])

@@ -26,8 +26,8 @@ def command(level: str, limit: float, as_json: bool, inventory: str) -> int:
 
     A table without a change is skipped.
 
-    Exit code: 1 if a table cannot be described, 2 if the metastore or HDFS does not answer or another census
-    writes, 124 after the timeout.
+    Exit code: 1 if a table cannot be described or the findings cannot be written, 2 if the metastore or HDFS
+    does not answer or another census writes, 124 after the timeout.
     """
     if limit < 1:
         raise UsageError(f"--limit {limit:g}: seconds, 1 or more")
