@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 (the name that every PySpark program uses)
 
@@ -11,33 +13,42 @@ RAW = "raw"
 REASON = "reason"
 _ROW = "row"
 _CORRUPT = "corrupt"
+# Letters of an unknown column that a message shows.
+_MOST_LETTERS = 80
+
+
+def header(lines: DataFrame) -> str:
+    """Return the first line of a file; an empty one of an empty file."""
+    first_line = lines.first()
+    return str(first_line[0]) if first_line else ""
+
+
+def drift(first_line: str, source: Source) -> str | None:
+    """Return how a header differs from a source, by the first column that does; None if it does not."""
+    columns = first_line.split(",")
+    for column, expected in zip_longest(columns, source.names):
+        if column == expected:
+            continue
+        if expected is not None and expected not in columns:
+            return f"column {expected!r} is missing"
+        place = "is not in its place" if column in source.names else "is unknown"
+        return f"column {str(column)[:_MOST_LETTERS]!r} {place}"
+    return None
 
 
 def classify(lines: DataFrame, source: Source) -> DataFrame:
-    """Parse a DataFrame of one column `value`, a line each.
+    """Parse a DataFrame whose column `value` has a line each; other columns stay.
 
-    Returns the columns `raw` (the line), `row` (a struct of the source's columns) and `reason`, which is null
-    for a good row and else says what is wrong with it. The header and empty lines are left out.
+    Adds `row` (a struct of the source's columns) and `reason`, which is null for a good row and else says
+    what is wrong with it; `value` becomes `raw`. The header and empty lines are left out.
     """
     parsed = F.from_csv(
         F.col(RAW),
         f"{source.schema}, {_CORRUPT} STRING",
         {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT, "nullValue": MISSING},
     )
-    content = lines.select(F.col("value").alias(RAW)).where(
-        (F.col(RAW) != source.header) & (F.col(RAW) != "")
-    )
-    return content.select(RAW, parsed.alias(_ROW)).select(RAW, _ROW, _reason(source).alias(REASON))
-
-
-def accepted(classified: DataFrame, source: Source) -> DataFrame:
-    """Return the good rows with the columns of the source."""
-    return classified.where(F.col(REASON).isNull()).select([F.col(f"{_ROW}.{name}") for name in source.names])
-
-
-def rejected(classified: DataFrame, source: Source) -> DataFrame:
-    """Return what was set aside: `source`, `reason`, `raw`."""
-    return classified.where(F.col(REASON).isNotNull()).select(F.lit(source.name).alias("source"), REASON, RAW)
+    content = lines.withColumnRenamed("value", RAW).where((F.col(RAW) != source.header) & (F.col(RAW) != ""))
+    return content.withColumn(_ROW, parsed).withColumn(REASON, _reason(source))
 
 
 def _reason(source: Source) -> Column:

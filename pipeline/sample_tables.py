@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
-from pipeline.results import Written
-
 # Database -> its folder below the warehouse. `default` exists as soon as the metastore does.
 DATABASES = {"sales_data": "sales", "streaming_data": "streams"}
 
@@ -77,8 +75,8 @@ SAMPLES = (
 )
 
 
-def load(spark: SparkSession, warehouse: str) -> Iterator[Written]:
-    """Make what is missing below the URI `warehouse`; a table that exists is left to its user."""
+def load(spark: SparkSession, warehouse: str) -> Iterator[tuple[str, bool]]:
+    """Make what is missing below the URI `warehouse`; yields each table, and whether it was missing."""
     for database, folder in DATABASES.items():
         spark.sql(f"CREATE DATABASE IF NOT EXISTS {database} LOCATION '{warehouse}/{folder}'")
     for sample in SAMPLES:
@@ -88,4 +86,4 @@ def load(spark: SparkSession, warehouse: str) -> Iterator[Written]:
                 f"CREATE TABLE {sample.full_name} USING {sample.format} {sample.partitioned_by}"
                 f" LOCATION '{warehouse}/{sample.folder}' AS {sample.query}"
             )
-        yield Written(sample.full_name, "samples", not exists)
+        yield sample.full_name, not exists

@@ -14,7 +14,7 @@ import pytest
 from pyspark.errors import PySparkException
 from thrift.transport.TTransport import TTransportException
 
-from pipeline.load_flights import TARGETS
+from pipeline.load import TARGETS
 from smoke.test_flights import DISTANCE, ROWS
 from suites.testbed import metastore
 from suites.testbed.databases import Databases, Table

@@ -12,8 +12,8 @@ HISTORY = ROOT / "docs" / "catalog-history.md"
 RUNBOOKS = ROOT / "docs" / "operations"
 # Procedures that share a page: the page, and the heading in its order. Others are a page of their name.
 SECTIONS = {
-    "status": ("status", "Status"),
-    "doctor": ("status", "Doctor"),
+    "status": ("../monitoring", "Status"),
+    "doctor": ("../monitoring", "Doctor"),
     "maintenance": ("hosts", "Maintenance"),
     "scale-out": ("hosts", "Add a host"),
     "decommission": ("hosts", "Decommission a host"),

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from lakehouse.catalog import build, query
 from lakehouse.catalog.build import Base, Built
+from lakehouse.catalog.psql import Ask
 from lakehouse.catalog.reading import Stream
 from lakehouse.catalog.store import Writer
 from lakehouse.errors import LakehouseError
@@ -18,11 +18,6 @@ from plugins.module_utils.lakehouse.counting import counted
 # Parallel listings; a NameNode answers each in milliseconds.
 _AT_ONCE = 8
 _VERSION = re.compile(r"(\d{20})\.(?:json|checkpoint\b.*)")
-# The prefix of psql's error messages, which no row has.
-_COMPLAINT = b"psql:"
-
-# Runs a script with psql in the metastore's database, and gives its output.
-Ask = Callable[[str], AbstractContextManager[Iterator[bytes]]]
 
 
 @dataclass(frozen=True)
@@ -48,15 +43,6 @@ def read(ask: Ask, writer: Writer, base: Base | None, versions: build.Versions) 
 def _read(ask: Ask, writer: Writer, base: Base | None, versions: build.Versions) -> Built:
     with ask(query.script(base.marks if base else None)) as lines:
         return build.build(Stream(lines), writer, base, versions)
-
-
-def rows(stream: Iterable[bytes], complaints: list[str]) -> Iterator[bytes]:
-    """Give the rows that psql prints; append its error messages to `complaints`."""
-    for line in stream:
-        if line.startswith(_COMPLAINT):
-            complaints.append(" ".join(line.decode(errors="replace").split()))
-        else:
-            yield line
 
 
 def listed_versions(names: Callable[[str], Iterable[str]]) -> build.Versions:

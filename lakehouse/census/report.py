@@ -207,7 +207,7 @@ def findings(
             f"{kind.query(units, limits, now)} ORDER BY size_bytes DESC, files DESC LIMIT {MOST_FINDINGS}"
         )
         for row in query(ordered):
-            name = f"{_quoted(row['workspace'])}.{_quoted(row['table_name'])}"
+            name = sql_name(row["workspace"], row["table_name"])
             yield TableFinding(
                 kind.code,
                 kind.severity,
@@ -217,7 +217,7 @@ def findings(
                 str(row["fact"] or ""),
                 int(row["files"] or 0),
                 int(row["size_bytes"] or 0),
-                kind.statements.get(row["storage_plugin"], _DESCRIBE).format(name=name, text=_escaped(name)),
+                kind.statements.get(row["storage_plugin"], _DESCRIBE).format(name=name, text=escaped(name)),
             )
 
 
@@ -254,7 +254,12 @@ def _literal(number: int | None) -> str:
     return f"CAST({'NULL' if number is None else number} AS BIGINT)"
 
 
-def _escaped(text: str) -> str:
+def sql_name(database: str, table: str) -> str:
+    """Return the name of a table as it is in Spark's SQL."""
+    return f"{_quoted(database)}.{_quoted(table)}"
+
+
+def escaped(text: str) -> str:
     """Return a text as it is between quotation marks in Spark's SQL."""
     return text.replace("\\", "\\\\").replace("'", "\\'")
 

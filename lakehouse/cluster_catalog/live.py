@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from lakehouse.catalog import build
-from lakehouse.catalog.source import Ask, Source, listed_versions, rows
+from lakehouse.catalog.psql import Ask, rows
+from lakehouse.catalog.source import Source, listed_versions
 from lakehouse.clients import Files
 from lakehouse.errors import LakehouseError
 from lakehouse.model import endpoints

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import base64
 import io
-import json
 import re
-import shlex
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from typing import IO, Any
 
 from lakehouse.catalog import checksums, exchange
 from lakehouse.catalog.references import is_name
 from lakehouse.catalog.store import Store
-from lakehouse.errors import LakehouseError, UsageError
+from lakehouse.errors import LakehouseError
 from lakehouse.model.placement import Cluster
 from lakehouse.next_command import PROGRAM as KIT
-from lakehouse.next_command import command
-from lakehouse.remote import openssh
+from lakehouse.remote import hosted
 from plugins.module_utils.lakehouse import checked_document
 from plugins.module_utils.lakehouse.checked_document import DocumentError, Optional
 
@@ -28,9 +25,6 @@ _SECONDS = 900.0
 _COPY_SECONDS = 24 * 3600.0
 # Retries after a concurrent update of the same references.
 _TRIES = 5
-_NOT_FOUND = 127
-# The limit of a line of JSON: the checksums of a million tables are shorter.
-_LINE_BYTES = 256 << 20
 
 
 def _name(value: Any, where: str) -> str:
@@ -72,12 +66,6 @@ _ANSWERS: Mapping[str, checked_document.Kind] = {
     "lack": {"room": checked_document.count, "lacks": [_LACK]},
     "bring": {"files": checked_document.count},
 }
-_REFUSAL = {
-    "why": checked_document.text,
-    "next": Optional(checked_document.text),
-    "usage": checked_document.flag,
-}
-
 # Runs a program of the cluster's history with a request; gives its line of JSON, and the stream behind it.
 Node = Callable[[str, Mapping[str, Any]], AbstractContextManager[tuple[bytes, IO[bytes]]]]
 
@@ -87,24 +75,10 @@ def node(cluster: Cluster) -> Node | None:
     if not cluster.variable("lakehouse_catalog_enabled"):
         return None
     host = cluster.active("postgresql")
-    user = str(cluster.variable("lakehouse_users")["hive"])
 
-    @contextmanager
-    def run(program: str, request: Mapping[str, Any]) -> Iterator[tuple[bytes, IO[bytes]]]:
-        script = f"cd / && exec {shlex.join(['runuser', '-u', user, '--', PROGRAM, program])}"
+    def run(program: str, request: Mapping[str, Any]) -> AbstractContextManager[tuple[bytes, IO[bytes]]]:
         seconds = _COPY_SECONDS if program == "bring" else _SECONDS
-        with openssh.output(host, script, seconds, f"{json.dumps(request)}\n") as (stdout, ended):
-            head = stdout.readline(_LINE_BYTES)
-            if not head:
-                answer = ended()
-                install = f"make lakehouse INVENTORY={cluster.inventory.path}"
-                if answer.value == _NOT_FOUND:
-                    raise LakehouseError(f"{host.name} keeps no history yet", install)
-                if answer.value is not None:
-                    why = f"{PROGRAM} ended with {answer.value}: it may be of another version of the kit"
-                    raise LakehouseError(f"{host.name}: {why}", install)
-                raise LakehouseError(f"{host.name}: {answer.why}", command("doctor", cluster.inventory.path))
-            yield head, stdout
+        return hosted.run(cluster, host, [PROGRAM, program], request, seconds)
 
     return run
 
@@ -173,12 +147,4 @@ def _send(
 
 
 def _document(program: str, line: bytes) -> dict[str, Any]:
-    try:
-        document = checked_document.checked(checked_document.parse(line, program), {}, program)
-        kind = _REFUSAL if "why" in document else _ANSWERS[program]
-        document = checked_document.checked(document, kind, program)
-    except DocumentError as error:
-        raise LakehouseError(f"the cluster's history gives no answer: {error}", f"{KIT} doctor") from None
-    if "why" in document:
-        raise (UsageError if document["usage"] else LakehouseError)(document["why"], document.get("next"))
-    return dict(document)
+    return hosted.document(line, _ANSWERS[program], "the cluster's history", f"{KIT} doctor")

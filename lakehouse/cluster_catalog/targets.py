@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 
-from lakehouse.catalog.hosted import local
-from lakehouse.catalog.source import Ask, Source, listed_versions
+from lakehouse.catalog import psql
+from lakehouse.catalog.psql import Ask
+from lakehouse.catalog.source import Source, listed_versions
 from lakehouse.clients import Files
 from lakehouse.cluster_catalog import live, sync
 from lakehouse.errors import LakehouseError, UsageError
@@ -137,7 +138,7 @@ def _ask(settings: Settings, stack_inventory: Inventory) -> Ask:
     """Return a function that queries the database of a stack as its container's user, without a password."""
     host = endpoints.active("postgresql", stack_inventory)
     call = composing.compose(settings, "exec", "--no-TTY", _DATABASE, *live.psql(host))
-    query = local.database(call, settings.values)
+    query = psql.database(call, settings.values)
 
     @contextmanager
     def ask(script: str) -> Iterator[Iterator[bytes]]:

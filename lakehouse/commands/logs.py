@@ -2,7 +2,6 @@ import re
 import shlex
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
 
 import click
 
@@ -99,13 +98,9 @@ def instant(text: str) -> str:
     """Return journalctl's word for a time: `10m` ago on the host's clock, or a date in UTC; or UsageError."""
     if (span := durations.seconds(text)) is not None:
         return f"-{span}s"
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise UsageError(
-            f"--since {text}: such as 10m, 2h, 1d, 2026-01-31 or 2026-01-31T10:00 (UTC)"
-        ) from None
-    return f"@{(moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp():.0f}"
+    if (moment := durations.moment(text)) is None:
+        raise UsageError(f"--since {text}: such as 10m, 2h, 1d, 2026-01-31 or 2026-01-31T10:00 (UTC)")
+    return f"@{moment.timestamp():.0f}"
 
 
 def script(host: Host, service: Service, since: str | None, lines: int, *, follow: bool) -> str:

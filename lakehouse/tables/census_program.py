@@ -1,4 +1,4 @@
-"""Run the census on the first client host, and make a result of its reply.
+"""Run the census, or another program of Spark, on the first client host, and make a result of its reply.
 
 The program and the modules that it imports travel with the command: nothing is installed on a host.
 """
@@ -31,9 +31,7 @@ from plugins.module_utils.lakehouse.counting import counted
 
 PACKAGE = "lakehouse.census"
 COLLECT, REPORT = "collect", "report"
-# The verb of the command line by that of the program.
-_VERBS = {COLLECT: "tables census", REPORT: "tables report"}
-_LAUNCHER = "import sys\nfrom lakehouse.census.__main__ import main\n\nsys.exit(main())\n"
+_LAUNCHER = "import sys\nfrom {package}.__main__ import main\n\nsys.exit(main())\n"
 # Spark's error class of a missing table.
 _NO_TABLE = "TABLE_OR_VIEW_NOT_FOUND"
 # A date of no meaning: the same code is the same archive.
@@ -43,29 +41,35 @@ set -eu
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 trap 'exit 143' HUP INT TERM
-base64 -d > "$folder/census.zip"
-printf '%s' {launcher} > "$folder/census.py"
-{submit} --py-files "$folder/census.zip" "$folder/census.py" {arguments}
+base64 -d > "$folder/modules.zip"
+printf '%s' {launcher} > "$folder/program.py"
+{submit} --py-files "$folder/modules.zip" "$folder/program.py" {arguments}
 """
 
 
 @dataclass(frozen=True)
 class Program:
-    """The program of the census on a host, as an account, with its verb and its options."""
+    """A program of Spark on a host, as an account, with its verb and its options.
+
+    `command` is that of the command line, and a whole reply of the program has `whole`.
+    """
 
     cluster: Cluster
     host: Host
     account: str
     verb: str
     options: tuple[str, ...]
-    # The main program, which imports modules of the archive.
-    launcher: str = _LAUNCHER
+    command: str
+    whole: str
+    package: str = PACKAGE
+    # The main program, which imports modules of the archive; that of the package if empty.
+    launcher: str = ""
 
     def script(self) -> str:
         """Return the shell command, which reads the archive of its modules on stdin."""
         home = f"{self.host.variables['lakehouse_install_dir']}/spark/current"
         script = _SCRIPT.format(
-            launcher=shlex.quote(self.launcher),
+            launcher=shlex.quote(self.launcher or _LAUNCHER.format(package=self.package)),
             submit=shlex.quote(f"{home}/bin/spark-submit"),
             arguments=shlex.join([self.verb, *self.options]),
         )
@@ -84,35 +88,53 @@ class Reply:
 def collector(cluster: Cluster, level: str = LEVELS[-1]) -> Program:
     """Return the program that writes units; UsageError without a client host or a NameNode."""
     account = str(cluster.variable("lakehouse_users")["spark"])
-    return _program(cluster, COLLECT, ("--user", account, "--level", level))
+    options = ("--user", account, "--level", level)
+    return on_client(cluster, COLLECT, options, command="tables census", whole="tables")
 
 
 def reporter(cluster: Cluster, idle_days: int = Limits.idle_days) -> Program:
     """Return the program that reports findings; UsageError without a client host or a NameNode."""
-    return _program(cluster, REPORT, ("--idle-days", str(idle_days)))
+    options = ("--idle-days", str(idle_days))
+    return on_client(cluster, REPORT, options, command="tables report", whole="formats")
 
 
-def _program(cluster: Cluster, verb: str, options: tuple[str, ...]) -> Program:
-    hosts_of_clients, namenode = cluster.inventory.group("clients"), cluster.endpoint("namenode_http")
-    if not hosts_of_clients:
-        raise _missing(cluster, "clients")
+def on_client(  # noqa: PLR0913 -- what differs between programs
+    cluster: Cluster,
+    verb: str,
+    options: tuple[str, ...],
+    *,
+    command: str,
+    whole: str,
+    package: str = PACKAGE,
+) -> Program:
+    """Return a program on the first client host; UsageError without a client host or a NameNode."""
+    host, namenode = client(cluster), cluster.endpoint("namenode_http")
     if namenode is None:
         raise _missing(cluster, "namenode")
     account = str(cluster.variable("lakehouse_users")["spark"])
-    return Program(cluster, hosts_of_clients[0], account, verb, ("--webhdfs", namenode.uri, *options))
+    options = ("--webhdfs", namenode.uri, *options)
+    return Program(cluster, host, account, verb, options, command, whole, package)
+
+
+def client(cluster: Cluster) -> Host:
+    """Return the host that programs of PySpark run on; UsageError without a client host."""
+    hosts_of_clients = cluster.inventory.group("clients")
+    if not hosts_of_clients:
+        raise _missing(cluster, "clients")
+    return hosts_of_clients[0]
 
 
 def _missing(cluster: Cluster, group: str) -> UsageError:
     return UsageError(f"no host of {cluster.inventory.path} is in the group {group}; add one to hosts.yml")
 
 
-def archive() -> bytes:
-    """Return the modules of the program and all that they import here, as a zip file."""
+def archive(package: str = PACKAGE) -> bytes:
+    """Return the modules of a package and all that they import here, as a zip file."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        for folder in host_code.folders(PACKAGE):
+        for folder in host_code.folders(package):
             archive.writestr(zipfile.ZipInfo(f"{folder}/", _DATE), b"")
-        for path in host_code.modules(PACKAGE):
+        for path in host_code.modules(package):
             entry = zipfile.ZipInfo(path, _DATE)
             entry.compress_type = zipfile.ZIP_DEFLATED
             archive.writestr(entry, (ROOT / path).read_bytes())
@@ -123,7 +145,7 @@ def run(program: Program, limit: float) -> Reply:
     """Run the program with a timeout in seconds."""
     name = program.host.name
     lines = output.CapturedLines([name])
-    text = base64.b64encode(archive()).decode()
+    text = base64.b64encode(archive(program.package)).decode()
     codes = openssh.run({name: program.script()}, [program.host], lines, limit, text)
     errors = [line for line in lines.of(name, wrong=True) if line.strip()]
     return Reply(codes[name], document(lines.of(name, wrong=False)), errors[-1].strip() if errors else "")
@@ -147,9 +169,9 @@ def result(program: Program, reply: Reply, seconds: float) -> Result:
     facts = tuple(_FACTS[program.verb](reply.document)) if is_whole(program, reply) else ()
     following = "tables report" if program.verb == COLLECT else "tables census"
     return Result(
-        verb=_VERBS[program.verb],
+        verb=program.command,
         target=str(program.cluster.variable("lakehouse_cluster")),
-        findings=tuple(_failures(program, reply) or _FINDINGS[program.verb](program, reply.document)),
+        findings=tuple(failures(program, reply) or _FINDINGS[program.verb](program, reply.document)),
         facts=(*facts, f"{seconds:.1f} s"),
         hosts={program.host.name: {"answered": reply.code.known}},
         healthy_next=next_command(following, path),
@@ -159,7 +181,7 @@ def result(program: Program, reply: Reply, seconds: float) -> Result:
 
 def is_whole(program: Program, reply: Reply) -> bool:
     """Return whether a reply has the result of its program."""
-    return {COLLECT: "tables", REPORT: "formats"}[program.verb] in reply.document
+    return program.whole in reply.document
 
 
 def _details(program: Program, reply: Reply) -> Mapping[str, Any]:
@@ -170,7 +192,7 @@ def _details(program: Program, reply: Reply) -> Mapping[str, Any]:
     return details
 
 
-def _failures(program: Program, reply: Reply) -> list[Finding]:
+def failures(program: Program, reply: Reply) -> list[Finding]:
     """Return why there is no reply, or no whole one."""
     path, host = program.cluster.inventory.path, program.host.name
     if not reply.code.known:
@@ -185,9 +207,9 @@ def _failures(program: Program, reply: Reply) -> list[Finding]:
         return []
     fact = str(reply.document.get("error") or reply.complaint or f"exit code {reply.code.value}")
     if reply.document.get("conflict"):
-        following = next_command("tables census", path)
+        following = next_command(program.command, path)
         return [Finding("tables.conflict", outcome.Outcome.DOWN, host, fact, following)]
-    if program.verb == REPORT and _NO_TABLE in fact:
+    if program.verb != COLLECT and _NO_TABLE in fact:
         following = next_command("tables census", path)
         return [Finding("tables.failed", outcome.Outcome.DOWN, host, "no census has been written", following)]
     return [Finding("tables.failed", outcome.Outcome.DOWN, host, fact, next_command("doctor", path))]

@@ -25,6 +25,7 @@ from lakehouse.validation import (
     topology,
     trino,
     units,
+    upkeep,
     variables,
 )
 from lakehouse.validation.duplicates import twice
@@ -81,6 +82,7 @@ def validate(inventory: Inventory, specs: Iterable[Mapping[str, Any]], manifest:
         findings += units.keys(typed) + units.java(typed, manifest.versions)
         findings += limits.least(typed) + limits.more_than_host(typed)
         findings += sizes.factors(typed) + sizes.room(typed) + sizes.executors(typed)
+        findings += upkeep.policies(typed)
         findings += flink.memory(typed) + flink.parallelism(typed, inventory) + flink.config(typed)
         findings += cluster.versions(typed, manifest.pairs, manifest.versions)
         typed_hosts.append(typed)

@@ -117,7 +117,7 @@ def test_spark_connect_answers(node: Machine) -> None:
 @pytest.mark.group("clients")
 @pytest.mark.usefixtures("switched")
 def test_the_example_of_the_page_runs(node: Machine) -> None:
-    page = (run.ROOT / "docs" / "spark.md").read_text(encoding="utf-8")
+    page = (run.ROOT / "docs" / "pipeline.md").read_text(encoding="utf-8")
     [example] = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     server = f"sc://{node.host.address}:{node.variable('lakehouse_ports')['spark_connect']}"
     done = subprocess.run(

@@ -34,6 +34,7 @@ SIZES = {
     "lakehouse_backup_enabled",
     "lakehouse_past_catalog",
     "lakehouse_catalog_enabled",
+    "lakehouse_timeline_enabled",
     "lakehouse_past_enabled",
     "lakehouse_past_commit",
     "lakehouse_monitoring_enabled",
@@ -46,6 +47,7 @@ SWITCHES = {
     "lakehouse_profile",
     "lakehouse_backup_enabled",
     "lakehouse_catalog_enabled",
+    "lakehouse_timeline_enabled",
     "lakehouse_past_commit",
     *RUN,
 }

@@ -61,6 +61,7 @@ SAMENET = "the address of a container is known once it runs; its network is this
 CHECK = "a container comes back with another address, which the NameNode would refuse"
 LIST = "who may be a DataNode is listed by address, and that of a container is known once it runs"
 BACKUP = "containers have no backups"
+TIMELINE = "no timer collects commits in containers"
 IDENT = "Debian's package names the file; a volume that was made before it names none"
 CERTIFICATE = "a container's PostgreSQL has no certificate"
 LOCAL = "127.0.0.1/32 scram-sha-256"
@@ -136,6 +137,12 @@ DESIGN = (
         )
     ),
 )
+DESIGN += (
+    Different(
+        "*/pg_hba.conf", "local lakehouse_timeline lakehouse_timeline peer map=lakehouse", "", TIMELINE
+    ),
+    Different("*/pg_ident.conf", "lakehouse hive lakehouse_timeline", "", TIMELINE),
+)
 DESIGN += tuple(
     Different("*/conf.d/lakehouse.conf", line, "", BACKUP)
     for line in (
@@ -146,9 +153,12 @@ DESIGN += tuple(
 )
 # What only a container is told: what it is asked, and the steps that Ansible takes on a node.
 OF_CONTAINERS_ALONE = "*/etc/lakehouse/service.json"
-# What only a node has: the programs of a backup, and schematool, which wants systemd for its secret.
+# What only a node has: the programs of a backup, of the pipeline and of the timeline, and schematool, which
+# wants systemd for its secret.
 OF_NODES_ALONE = (
     "*lakehouse-backup*",
+    "*lakehouse-pipeline*",
+    "*lakehouse-timeline*",
     "*/sshd_config.d/lakehouse.conf",
     "*/usr/local/lib/lakehouse/*",
     "*/usr/local/bin/schematool",

@@ -172,6 +172,7 @@ VARIANTS = {
             # Without Prometheus the kit's programs write no metrics, and no role reads PostgreSQL's.
             "*/etc/lakehouse-backup/settings.json": ("-Xmx256m", *SMALL_JVM, 'metrics": "'),
             "*/etc/lakehouse-catalog/settings.json": ('metrics": "',),
+            "*/etc/lakehouse-timeline/settings.json": ('metrics": "',),
             "*/pg_ident.conf": ("lakehouse postgres hive",),
             "*/hdfs-datanode.service": ("-Xmx192m", *SMALL_JVM),
             "*/hive-metastore.service": ("-Xmx384m", *SMALL_JVM),

@@ -19,6 +19,7 @@ from lakehouse.catalog.merging.sides import Choice, Three
 from lakehouse.catalog.merging.trees import merge
 from lakehouse.catalog.names import Name
 from lakehouse.catalog.overlay import Overlay
+from lakehouse.catalog.psql import Ask
 from lakehouse.catalog.reading import Stream
 from lakehouse.catalog.snapshot_reader import SnapshotReader
 from lakehouse.catalog.store import Reader, Store
@@ -49,7 +50,7 @@ def database(template: Database) -> Database:
     return template.copy("mine")
 
 
-def ask(database: Database) -> source.Ask:
+def ask(database: Database) -> Ask:
     @contextmanager
     def asked(script: str) -> Iterator[Iterator[bytes]]:
         with closing(database.lines(script)) as lines:

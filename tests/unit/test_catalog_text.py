@@ -56,6 +56,11 @@ CASTS = {
     ("lakehouse/census/report.py", "CAST"): "try_cast of text; numbers of the program",
     ("lakehouse/doctor/probes.py", "max_connections"): "a setting of the server",
     ("lakehouse/doctor/probes.py", "superuser_reserved_connections"): "a setting of the server",
+    **{
+        ("lakehouse/timeline/schema.py", name): "numbers of the collector; another table is looked at"
+        for name in ("source", "created", "time_ms", "to_timestamp", "1000000")
+    },
+    ("lakehouse/timeline/question.py", "to_timestamp"): "a number of the program",
 }  # fmt: skip
 READERS = ("lakehouse/**/*.py", "backup/*.py")
 

@@ -12,7 +12,7 @@ import pytest
 from lakehouse import host_code
 from lakehouse.run import ROOT
 
-PACKAGES = ["backup", "lakehouse.catalog.hosted", "lakehouse.census"]
+PACKAGES = ["backup", "lakehouse.catalog.hosted", "lakehouse.census", "lakehouse.upkeep"]
 
 
 @pytest.mark.parametrize("package", PACKAGES)

@@ -805,7 +805,7 @@ def test_a_table_that_is_not_in_hdfs_is_not_opened(place: str) -> None:
 @pytest.mark.parametrize(
     ("ended", "said", "following"),
     [
-        (Answer(127), "keeps no history yet", "make lakehouse"),
+        (Answer(127), "has no /usr/local/sbin/lakehouse-catalog yet", "make lakehouse"),
         (Answer(1), "ended with 1: it may be of another version of the kit", "make lakehouse"),
         (unknown("no end after 5 s"), "no end after 5 s", "lakehouse doctor"),
     ],

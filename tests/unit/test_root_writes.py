@@ -39,7 +39,6 @@ PLAYS = {
     ("roles/backup/tasks/keys.yml", "Make a key, and show it with the host's own"):
         "the folder of a key is root's",
     ("roles/backup/tasks/keys.yml", "Ask sshd whether it reads these keys"): "/run is root's",
-    ("playbooks/load.yml", "Install the pipeline"): "into a folder that root has made below /opt",
     ("playbooks/endpoints.yml", "Write the endpoints"): "on the control machine, as the person who runs it",
 }  # fmt: skip
 VERBS = {

@@ -21,7 +21,7 @@ from typing import Any
 
 from lakehouse import locks
 from lakehouse.catalog import commits, exchange, files, forgetting
-from lakehouse.catalog.hosted import local
+from lakehouse.catalog.hosted import local, pinning
 from lakehouse.catalog.hosted.layout import Settings, load
 from lakehouse.catalog.hosted.warehouse import Warehouse
 from lakehouse.catalog.store import Entry, Store
@@ -112,9 +112,11 @@ def _give(_: Settings, store: Store, request: Mapping[str, Any]) -> None:
         exchange.give(store, request, sys.stdout.buffer)
 
 
-def _take(_: Settings, store: Store, request: Mapping[str, Any]) -> dict[str, Any]:
+def _take(settings: Settings, store: Store, request: Mapping[str, Any]) -> dict[str, Any]:
     with store.locked():
-        return {"refused": exchange.take(store, request, io.BytesIO(base64.b64decode(request["pack"])))}
+        refused = exchange.take(store, request, io.BytesIO(base64.b64decode(request["pack"])))
+    _pin(settings, store)
+    return {"refused": refused}
 
 
 def _clock(settings: Settings, store: Store, _: Mapping[str, Any]) -> dict[str, Any]:
@@ -126,7 +128,12 @@ def _clock(settings: Settings, store: Store, _: Mapping[str, Any]) -> dict[str, 
         # Remove earlier snapshots; if HDFS does not answer, the next run does it.
         with suppress(LakehouseError):
             _snapshots(settings, store, result["commit"])
+    _pin(settings, store)
     return result
+
+
+def _pin(settings: Settings, store: Store) -> None:
+    pinning.publish(settings, store, WebHdfs(settings.namenode, settings.superuser))
 
 
 @contextmanager

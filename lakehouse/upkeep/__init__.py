@@ -1,0 +1,1 @@
+"""Upkeep of tables by policies: compaction, expiry, orphan removal and statistics, with PySpark."""
