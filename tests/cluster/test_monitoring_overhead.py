@@ -20,7 +20,8 @@ from tests.cluster.machines import Machine, Machines
 
 pytestmark = [pytest.mark.cluster, pytest.mark.drill, pytest.mark.longdrill]
 
-ROUNDS = 4
+# The first one warms both up, and is not counted.
+ROUNDS = 9
 MOST_RATIO = 1.03
 # Of all units, on the three hosts of the tests.
 MOST_MEMORY_MIB = 768
@@ -72,7 +73,8 @@ def test_queries_are_as_fast_while_prometheus_scrapes(
                     for scrapes in sorted(times, reverse=number % 2 == 0):
                         signal_prometheus(prometheus, signal.SIGCONT if scrapes else signal.SIGSTOP)
                         spent = seconds(partial(trino.sql, bench.text(query)))
-                        times[scrapes].setdefault(query.name, []).append(spent)
+                        if number:
+                            times[scrapes].setdefault(query.name, []).append(spent)
     finally:
         signal_prometheus(prometheus, signal.SIGCONT)
     memory = totals(machines, "MemoryCurrent") / MIB
@@ -80,6 +82,7 @@ def test_queries_are_as_fast_while_prometheus_scrapes(
         statistics.median(times[True][query.name]) / statistics.median(times[False][query.name])
         for query in QUERIES
     )
-    record_property("note", f"{ratio:.3f} of the time; {cores:.2f} cores and {memory:.0f} MiB on all hosts")
-    assert ratio <= MOST_RATIO, times
+    note = f"{ratio:.3f} of the time; {cores:.2f} cores and {memory:.0f} MiB on all hosts"
+    record_property("note", note)
+    assert ratio <= MOST_RATIO, (note, times)
     assert memory <= MOST_MEMORY_MIB
