@@ -7,7 +7,7 @@ from typing import Protocol
 
 from lakehouse.census.contents import number
 from lakehouse.census.files import MOST_BYTES, DamagedError, HdfsFiles, UnavailableError
-from plugins.module_utils.lakehouse.webhdfs import NoAnswerError, WebHdfs, WebHdfsError, path_of
+from plugins.module_utils.lakehouse.webhdfs import NoAnswerError, WebHdfsError, path_of
 
 
 @dataclass(frozen=True)
@@ -40,16 +40,12 @@ class Tree(Protocol):
 class HdfsTree(HdfsFiles):
     """The files of HDFS over HTTP, as a user."""
 
-    def __init__(self, url: str, user: str) -> None:
-        super().__init__(url, user)
-        self._own = WebHdfs(url, user)
-
     def status(self, uri: str) -> Entry | None:
         """Return what there is at a path; None where there is nothing."""
         if (path := path_of(uri)) is None:
             raise DamagedError(f"{uri[:300]} is not in HDFS")
         try:
-            row = self._own.status(path)
+            row = self._hdfs.status(path)
             return None if row is None else _entry(row)
         except NoAnswerError as error:
             raise UnavailableError(str(error)) from None
@@ -61,7 +57,7 @@ class HdfsTree(HdfsFiles):
         if self.status(uri) is None:
             return []
         try:
-            rows = self._own.call("GET", "LISTSTATUS", path_of(uri) or "/")["FileStatuses"]["FileStatus"]
+            rows = self._hdfs.call("GET", "LISTSTATUS", path_of(uri) or "/")["FileStatuses"]["FileStatus"]
             return [_entry(row) for row in rows]
         except NoAnswerError as error:
             raise UnavailableError(str(error)) from None
