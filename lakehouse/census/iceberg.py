@@ -27,7 +27,8 @@ _MOST_MANIFESTS = 20_000
 _MOST_SPEC_FIELDS = 100
 # Of a decimal, as of its digits.
 _MOST_SCALE = 38
-_CONTENTS = {0: "data", 1: "position deletes", 2: "equality deletes"}
+# Of a file in a manifest, by its number in the specification.
+CONTENTS = {0: "data", 1: "position deletes", 2: "equality deletes"}
 _DELETED = 2
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LIST_FIELDS: Sequence[avro.Field] = [
@@ -105,12 +106,12 @@ def _contents(table: Table, metadata: Mapping[str, Any], files: Files) -> Conten
         "format": "iceberg",
         "format_version": number(metadata.get("format-version") or 1, "format-version"),
         "snapshots": len(snapshots),
-        "oldest_snapshot": min((_time(row) for row in snapshots), default=None),
+        "oldest_snapshot": min((snapshot_time(row) for row in snapshots), default=None),
         "references": len(refs),
         "manifests": len(manifests),
         "metadata_log": len(metadata.get("metadata-log") or ()),
         "file_formats": sorted({file.format for file in listed}),
-        "last_commit": _time(snapshot) if snapshot else None,
+        "last_commit": snapshot_time(snapshot) if snapshot else None,
     }
     return Contents(
         name=table.name,
@@ -125,7 +126,8 @@ def _contents(table: Table, metadata: Mapping[str, Any], files: Files) -> Conten
     )
 
 
-def _time(snapshot: Mapping[str, Any]) -> int:
+def snapshot_time(snapshot: Mapping[str, Any]) -> int:
+    """Return when a snapshot was made, in milliseconds since 1970; ValueError for no such number."""
     return number(snapshot["timestamp-ms"], "timestamp-ms")
 
 
@@ -209,7 +211,7 @@ def _files(manifest: _Manifest, specs: Mapping[int, Sequence[SpecField]], files:
             rows=rows,
             format=str(kind).lower(),
             row_groups=_row_groups(str(kind), offsets, size, rows),
-            content=_CONTENTS.get(int(content or 0), "data"),
+            content=CONTENTS.get(int(content or 0), "data"),
         )
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from lakehouse.catalog import avro, readable
 from lakehouse.census.contents import number
 from lakehouse.census.files import DamagedError
-from lakehouse.census.iceberg import SpecField, avro_name, partition_specs
+from lakehouse.census.iceberg import CONTENTS, SpecField, avro_name, partition_specs, snapshot_time
 from lakehouse.timeline import commits
 from lakehouse.timeline.commits import MOST_COMMITS, MOST_FILES, Commit, File, Files, Seen
 from lakehouse.timeline.source import Table
@@ -26,7 +26,6 @@ _ENTRY = (
     ("status",), ("snapshot_id",), ("data_file", "content"), ("data_file", "file_path"),
     ("data_file", "record_count"), ("data_file", "file_size_in_bytes"),
 )  # fmt: skip
-_CONTENTS = {0: "data", 1: "position deletes", 2: "equality deletes"}
 _ADDED, _DELETED = 1, 2
 _NUMBERS = (
     "added-data-files", "deleted-data-files", "added-records", "deleted-records", "added-delete-files",
@@ -47,7 +46,9 @@ class _Event:
     @property
     def id(self) -> str:
         snapshot_id = str(self.snapshot["snapshot-id"])
-        return snapshot_id if self.time_ms == _time(self.snapshot) else f"{snapshot_id}@{self.time_ms}"
+        return (
+            snapshot_id if self.time_ms == snapshot_time(self.snapshot) else f"{snapshot_id}@{self.time_ms}"
+        )
 
 
 def look(table: Table, tree: Tree, state: str) -> Seen:
@@ -106,9 +107,9 @@ def _events(metadata: Mapping[str, Any]) -> list[_Event]:
     current = {(time_ms, snapshot) for time_ms, snapshot in entries}
     events = [_Event(snapshots[snapshot], time_ms, is_current=True) for time_ms, snapshot in entries]
     events += [
-        _Event(row, _time(row), is_current=False)
+        _Event(row, snapshot_time(row), is_current=False)
         for key, row in snapshots.items()
-        if (_time(row), key) not in current
+        if (snapshot_time(row), key) not in current
     ]
     return sorted(events, key=lambda event: (event.time_ms, event.snapshot.get("sequence-number") or 0))
 
@@ -172,9 +173,5 @@ def _entries(path: str, spec: tuple[SpecField, ...], tree: Tree) -> Iterator[tup
             number(size, "file_size_in_bytes"),
             number(rows, "record_count"),
             partition,
-            _CONTENTS.get(int(content or 0), "data"),
+            CONTENTS.get(int(content or 0), "data"),
         )  # fmt: skip
-
-
-def _time(snapshot: Mapping[str, Any]) -> int:
-    return number(snapshot["timestamp-ms"], "timestamp-ms")
